@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The passes of prepass. A pass is imported when a pipeline first names it."""
+
+PASSES: dict[str, str] = {
+    "prepass-raise-attention": "prepass.passes.raise_attention:RaiseAttentionPass",
+}

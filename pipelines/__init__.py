@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Named pipelines, used in pipeline text like a pass."""
+
+PIPELINES: dict[str, str] = {}

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`prepass.compile`: from a module to a program, with a prepass pipeline on the way."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from iree.compiler import ir
+from iree.compiler.api import Session
+
+from prepass.compiler.compilation import Compilation, Hook
+from prepass.compiler.library import PHASES, new_session
+from prepass.errors import CompileError, PrepassError
+from prepass.ir.parse import ModuleSource, read_module
+from prepass.pipeline.base import RemarkHandler
+from prepass.pipeline.builder import Pipeline
+from prepass.pipeline.registry import default_registry
+from prepass.pipeline.resolve import resolve_pipeline
+
+
+def compile(  # noqa: A001: the name users look for, as in `prepass.compile(...)`
+    source: ModuleSource,
+    *,
+    pipeline: str | Pipeline | None = None,
+    flags: Sequence[str] = (),
+    hooks: Mapping[str, Hook] | None = None,
+    on_remark: RemarkHandler | None = None,
+) -> bytes:
+    """Compile a module for IREE.
+
+    Args:
+      source: A module (it is copied, not edited), MLIR text, bytecode, or a path.
+        A string with a line break is text, any other string is a path.
+      pipeline: Runs where IREE's preprocessing pipeline does, target devices assigned.
+      flags: Any flags of iree-compile that say how to compile. Flags that the
+        compiler keeps per process, such as `--mlir-timing`, are honoured by
+        compiling in a process of its own; hooks cannot follow it there.
+      hooks: Called with the module after the phase they are listed under.
+      on_remark: Called with each remark of a prepass pass and its location.
+
+    Returns:
+      The contents of a .vmfb file.
+
+    Raises:
+      PipelineError: The pipeline names what does not exist, or cannot be parsed.
+      CompileError: The compiler's diagnostics, with their locations.
+      PrepassError: Anything else that is wrong with the arguments.
+    """
+    contents, name = read_module(source)
+    text = str(pipeline) if pipeline is not None else ""
+    _check_phases(hooks or {})
+    session = new_session()
+    if _needs_process(session, flags):
+        if hooks or on_remark:
+            raise PrepassError("hooks and on_remark cannot be used with flags that the compiler keeps per process")
+        return _compile_in_process(contents, text, flags)
+    return _compile_here(session, contents, name, text, hooks or {}, on_remark)
+
+
+def _compile_here(
+    session: Session,
+    contents: bytes,
+    name: str,
+    pipeline: str,
+    hooks: Mapping[str, Hook],
+    on_remark: RemarkHandler | None,
+) -> bytes:
+    resolved = resolve_pipeline(pipeline, default_registry(), session.context) if pipeline else None
+    by_phase: dict[str, list[Hook]] = {phase: [hook] for phase, hook in hooks.items()}
+    with Compilation(session, contents, name) as compilation:
+        if resolved:
+
+            def preprocess(_: ir.Operation) -> None:
+                compilation.run_pipeline(resolved, on_remark=on_remark)
+
+            by_phase["preprocessing"] = [preprocess, *by_phase.get("preprocessing", [])]
+        compilation.advance_with_hooks("end", by_phase)
+        return compilation.bytecode()
+
+
+def _check_phases(hooks: Mapping[str, Hook]) -> None:
+    for phase in hooks:
+        if phase not in PHASES[1:]:
+            raise PrepassError(f"no phase '{phase}' to hook; phases are {', '.join(PHASES[1:])}")
+
+
+def _needs_process(session: Session, flags: Sequence[str]) -> bool:
+    for flag in flags:
+        try:
+            session.set_flags(flag)
+        except ValueError as error:
+            if "option not found" in str(error):
+                return True
+            raise PrepassError(f"flag {flag}: {str(error).splitlines()[-1].strip()}") from None
+    return False
+
+
+def _compile_in_process(contents: bytes, pipeline: str, flags: Sequence[str]) -> bytes:
+    with tempfile.TemporaryDirectory(prefix="prepass-") as directory:
+        source, output = Path(directory, "module.mlir"), Path(directory, "module.vmfb")
+        source.write_bytes(contents)
+        command = [sys.executable, "-m", "prepass.tools.compile", str(source), "-o", str(output), *flags]
+        command += [f"--prepass-load={path}" for path in default_registry().files]
+        if pipeline:
+            command.append(f"--iree-preprocessing-pass-pipeline={pipeline}")
+        finished = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False)
+        if finished.returncode:
+            raise CompileError(finished.stderr.strip())
+        # What the flags asked for, a timing report for one, goes where the user expects it.
+        sys.stderr.write(finished.stderr)
+        return output.read_bytes()

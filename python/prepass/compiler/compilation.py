@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""One module on its way through IREE's phases, open to edits between any two."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from iree.compiler import ir
+from iree.compiler.api import Invocation, Output, Session, Source
+from iree.compiler.api.ctypes_dl import PipelineType
+
+from prepass.compiler.library import PHASES, set_phases
+from prepass.errors import CompileError
+from prepass.ir.diagnostics import DiagnosticText, diagnostic_texts
+from prepass.pipeline.base import RemarkHandler
+from prepass.pipeline.manager import Instrumentation, PipelineRun, run_pipeline
+from prepass.pipeline.resolve import Nest
+
+Hook = Callable[[ir.Operation], None]
+
+_BYTECODE_MAGIC = b"ML\xefR"
+
+
+class Compilation:
+    """A module in a session, and the phase it has reached.
+
+    The module is parsed once and stays in one invocation, so that diagnostics of
+    every later phase still show the source line they speak of.
+
+    Attributes:
+      module: Edited in place by phases, pipelines and hooks.
+      phase: The last phase that ran.
+      diagnostics: What the compiler and the passes said, when it is not printed.
+    """
+
+    def __init__(
+        self, session: Session, source: bytes, name: str, *, start: str = "start", print_diagnostics: bool = False
+    ) -> None:
+        """Parse a module.
+
+        Args:
+          session: Holds the flags; its context is the module's.
+          source: MLIR text or bytecode.
+          name: What diagnostics call the source.
+          start: The phase that the module has been through already.
+          print_diagnostics: Print diagnostics with their source lines to standard
+            error, as iree-compile does, instead of collecting them.
+
+        Raises CompileError when the source is no valid module.
+        """
+        self.phase = start
+        self.diagnostics: list[DiagnosticText] = []
+        self.invocation = Invocation(session)
+        context = session.context
+        # Without it the bindings keep a failing pass's errors from every handler.
+        context.emit_error_diagnostics = True
+        if print_diagnostics:
+            self.invocation.enable_console_diagnostics()
+        self._handler = None if print_diagnostics else context.attach_diagnostic_handler(self._collect)
+        if not self.invocation.parse_source(_wrap(session, source, name)):
+            self.close()
+            raise self._error(f"'{name}' is not a valid module")
+        self.module: ir.Operation = self.invocation.export_module()
+
+    def close(self) -> None:
+        """Leave the session, so that another module can take its place."""
+        if self._handler:
+            self._handler.detach()
+            self._handler = None
+        self.invocation.close()
+
+    def __enter__(self) -> Compilation:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def advance(self, phase: str, mode: PipelineType = PipelineType.IREE_COMPILER_PIPELINE_STD) -> None:
+        """Run the phases after the current one, up to and with `phase`. Raises CompileError."""
+        set_phases(self.invocation, self.phase, phase)
+        if not self.invocation.execute(mode):
+            raise self._error(f"compilation failed between phases '{self.phase}' and '{phase}'")
+        self.phase = phase
+
+    def advance_with_hooks(
+        self,
+        stop: str,
+        hooks: Mapping[str, Sequence[Hook]],
+        mode: PipelineType = PipelineType.IREE_COMPILER_PIPELINE_STD,
+    ) -> None:
+        """Run up to phase `stop`; call each hook with the module after the phase it is listed under.
+
+        Hooks of phases that are not run are not called.
+        """
+        start, end = PHASES.index(self.phase), PHASES.index(stop)
+        for phase in PHASES[start + 1 : end + 1]:
+            if phase in hooks or phase == stop:
+                self.advance(phase, mode)
+                for hook in hooks.get(phase, ()):
+                    hook(self.module)
+
+    def run_pipeline(
+        self,
+        pipeline: Nest,
+        *,
+        instrumentation: Instrumentation | None = None,
+        on_remark: RemarkHandler | None = None,
+    ) -> PipelineRun:
+        """Run a pass pipeline on the module. Raises CompileError and PassFailure."""
+        try:
+            return run_pipeline(pipeline, self.module, instrumentation=instrumentation, on_remark=on_remark)
+        except ir.MLIRError:
+            raise self._error("the pass pipeline failed") from None
+
+    def write(self, output: Output) -> None:
+        """Write the program as VM bytecode. Raises CompileError."""
+        try:
+            self.invocation.output_vm_bytecode(output)
+        except ValueError as error:
+            raise self._error(str(error)) from None
+
+    def bytecode(self) -> bytes:
+        """The program as VM bytecode, the contents of a .vmfb file."""
+        with Output.open_membuffer() as output:
+            self.write(output)
+            return bytes(output.map_memory())
+
+    def _collect(self, diagnostic: ir.Diagnostic) -> bool:
+        self.diagnostics += diagnostic_texts(diagnostic)
+        return True
+
+    def _error(self, summary: str) -> CompileError:
+        return CompileError(summary, self.diagnostics)
+
+
+def _wrap(session: Session, source: bytes, name: str) -> Source:
+    # The parser wants text to end in a NUL, and bytecode to end where it ends.
+    terminated = source if source.startswith(_BYTECODE_MAGIC) else source + b"\0"
+    return Source.wrap_buffer(session, terminated, buffer_name=name)

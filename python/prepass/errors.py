@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Errors a user can cause. Programs print them as one line; nothing else is caught."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class PrepassError(Exception):
+    """A mistake in what the user gave: one line that says what and where."""
+
+
+class PipelineError(PrepassError):
+    """A pass pipeline that cannot be parsed or assembled.
+
+    `column` is 1-based and counts characters of `text`.
+    """
+
+    def __init__(self, message: str, text: str, column: int) -> None:
+        super().__init__(f"pass pipeline, column {column}: {message}")
+        self.message = message
+        self.text = text
+        self.column = column
+
+
+class PassFailure(PrepassError):
+    """A Python pass raised; `__cause__` is what it raised."""
+
+
+class CompileError(PrepassError):
+    """The compiler rejected the program; the text holds its diagnostics with their locations.
+
+    `diagnostics` has them one by one, `prepass.ir.diagnostics.DiagnosticText` each.
+    """
+
+    def __init__(self, message: str, diagnostics: Sequence[object] = ()) -> None:
+        super().__init__("\n".join([*map(str, diagnostics), message]))
+        self.diagnostics = tuple(diagnostics)

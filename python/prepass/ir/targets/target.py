@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Which target a module is compiled for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from iree.compiler import ir
+
+# The HAL dialect has no Python accessors for these attributes, so their text is read.
+_EXECUTABLE_TARGET = re.compile(r'#hal\.executable\.target<"(?P<backend>[^"]+)"')
+_ARCHITECTURE = re.compile(r'#iree_gpu\.target<arch = "(?P<architecture>[^"]+)"')
+
+
+@dataclass(frozen=True)
+class Target:
+    """A HAL target.
+
+    Attributes:
+      backend: The HAL target backend: "llvm-cpu", "rocm", "vulkan-spirv", …
+      architecture: The GPU architecture, "gfx942", or "" where the backend has none.
+    """
+
+    backend: str
+    architecture: str = ""
+
+    @property
+    def name(self) -> str:
+        """The name messages use: the architecture, or else the backend."""
+        return self.architecture or self.backend
+
+
+def find_target(module: ir.Operation) -> Target | None:
+    """The one target of a module, from its device globals and attributes.
+
+    Devices are there once IREE has assigned them, which is before preprocessing
+    passes run. None when no device is named, or when several that differ are:
+    a pass must not tune for one and run on another.
+    """
+    targets = {target for attribute in _device_attributes(module) for target in _executable_targets(attribute)}
+    return targets.pop() if len(targets) == 1 else None
+
+
+def _device_attributes(module: ir.Operation) -> Iterator[str]:
+    for named in ("hal.device.targets", "hal.executable.target"):
+        if named in module.attributes:
+            yield str(module.attributes[named])
+    for op in module.regions[0].blocks[0].operations:
+        attributes = op.attributes
+        # The type comes first: printing a weight's initial value would print the weight.
+        is_device = op.operation.name == "util.global" and str(attributes["type"]) == "!hal.device"
+        if is_device and "initial_value" in attributes:
+            yield str(attributes["initial_value"])
+
+
+def _executable_targets(text: str) -> Iterator[Target]:
+    starts = list(_EXECUTABLE_TARGET.finditer(text))
+    ends = [match.start() for match in starts[1:]] + [len(text)]
+    for match, end in zip(starts, ends, strict=True):
+        architecture = _ARCHITECTURE.search(text, match.end(), end)
+        yield Target(match["backend"], architecture["architecture"] if architecture else "")

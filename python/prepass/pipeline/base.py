@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a pass is: a frozen dataclass with options, remarks and counters.
+
+A pass is written as
+
+    @dataclass(frozen=True)
+    class FoldThingPass(Pass):
+        \"\"\"Fold things into their users.\"\"\"
+
+        name = "prepass-fold-thing"
+        limit: int = option(4, help="Largest thing to fold.")
+
+        def run(self, op: ir.Operation, context: PassContext) -> None: ...
+
+Its options are the dataclass fields. Their command-line spelling is the field
+name in kebab-case.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from iree.compiler import ir
+
+from prepass.ir.locations import describe_location
+from prepass.ir.match import NoMatch
+from prepass.ir.targets import Target
+
+
+class RemarkKind(enum.Enum):
+    """Whether a pass changed something or left it alone."""
+
+    APPLIED = "applied"
+    MISSED = "missed"
+
+
+@dataclass(frozen=True)
+class Remark:
+    """What a pass did, or left alone, at one op.
+
+    Holds text only, so that it outlives the IR it speaks of.
+    """
+
+    kind: RemarkKind
+    pass_name: str
+    message: str
+    op_name: str
+    location: str
+
+    def __str__(self) -> str:
+        return f"{self.location}: remark: {self.pass_name}: {self.kind.value}: {self.message} [{self.op_name}]"
+
+
+RemarkHandler = Callable[[Remark, ir.Location], None]
+
+
+@dataclass
+class PassContext:
+    """What a running pass reports to, and what it may know of the compilation.
+
+    Attributes:
+      pass_name: The pass the remarks are credited to.
+      target: The target the module is compiled for, or None when nothing in
+        the module or the flags says.
+      on_remark: Called with each remark as it is made.
+    """
+
+    pass_name: str
+    target: Target | None = None
+    on_remark: RemarkHandler | None = None
+    remarks: list[Remark] = field(default_factory=list)
+    counters: Counter[str] = field(default_factory=Counter)
+
+    def applied(self, op: ir.Operation | ir.OpView, message: str) -> None:
+        """Record that the pass rewrote `op`, before the rewrite replaces it."""
+        self._remark(RemarkKind.APPLIED, op, message)
+
+    def missed(self, op: ir.Operation | ir.OpView, reason: str) -> None:
+        """Record that the pass left `op` alone, and why."""
+        self._remark(RemarkKind.MISSED, op, reason)
+
+    def missed_match(self, miss: NoMatch) -> None:
+        """Record a failed match, at the op that made it fail."""
+        self.missed(miss.op, miss.reason)
+
+    def count(self, counter: str, amount: int = 1) -> None:
+        """Add to a counter; counters appear in reports and `--mlir-pass-statistics`."""
+        self.counters[counter] += amount
+
+    def _remark(self, kind: RemarkKind, op: ir.Operation | ir.OpView, message: str) -> None:
+        operation = op.operation
+        remark = Remark(kind, self.pass_name, message, operation.name, describe_location(operation.location))
+        self.remarks.append(remark)
+        if self.on_remark:
+            self.on_remark(remark, operation.location)
+
+
+@dataclass(frozen=True)
+class Pass:
+    """Base of all prepass passes.
+
+    Class attributes:
+      name: The command-line name, kebab-case with the prefix `prepass-` for
+        passes of this project.
+      anchor: The op a pass must be nested on, or "" for any.
+    """
+
+    name: ClassVar[str]
+    anchor: ClassVar[str] = ""
+
+    def run(self, op: ir.Operation, context: PassContext) -> None:
+        """Rewrite the IR nested in `op` in place.
+
+        `op` is the anchor the pass is nested on: the module, or each op of the
+        anchor's kind in turn.
+        """
+        raise NotImplementedError

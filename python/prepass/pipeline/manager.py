@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Running a resolved pipeline with one PassManager, Python and native passes alike."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from iree.compiler import ir
+from iree.compiler.passmanager import PassManager
+
+from prepass.errors import PassFailure, PrepassError
+from prepass.ir.locations import describe_location
+from prepass.ir.targets import find_target
+from prepass.pipeline.base import Pass, PassContext, Remark, RemarkHandler
+from prepass.pipeline.resolve import ROOT, Element, NativePass, Nest, PythonPass, print_pass
+
+
+@dataclass(frozen=True)
+class Instrumentation:
+    """What a PassManager prints to standard error as it runs; the flags of mlir-opt.
+
+    Attributes:
+      print_before_all, print_after_all, print_after_change: IR printing. It turns
+        off multi-threading in the context, as it does in mlir-opt.
+      timing: A wall-time report at the end.
+      statistics: A pass statistics report at the end.
+      verify: Verify the IR after each pass.
+    """
+
+    print_before_all: bool = False
+    print_after_all: bool = False
+    print_after_change: bool = False
+    timing: bool = False
+    statistics: bool = False
+    verify: bool = True
+
+    @property
+    def prints_ir(self) -> bool:
+        """Whether any IR is printed."""
+        return self.print_before_all or self.print_after_all or self.print_after_change
+
+
+@dataclass
+class PassRun:
+    """What one prepass pass did in a run.
+
+    Attributes:
+      seconds: Wall time over all ops it ran on.
+    """
+
+    pass_text: str
+    remarks: list[Remark] = field(default_factory=list)
+    counters: Counter[str] = field(default_factory=Counter)
+    seconds: float = 0.0
+
+
+@dataclass
+class PipelineRun:
+    """What a pipeline did in one run: one entry for each prepass pass, in order."""
+
+    passes: list[PassRun] = field(default_factory=list)
+    seconds: float = 0.0
+
+    @property
+    def remarks(self) -> list[Remark]:
+        """All remarks, in the order they were made."""
+        return [remark for run in self.passes for remark in run.remarks]
+
+
+def run_pipeline(
+    pipeline: Nest,
+    module: ir.Operation,
+    *,
+    instrumentation: Instrumentation | None = None,
+    on_remark: RemarkHandler | None = None,
+) -> PipelineRun:
+    """Run a pipeline on a module in place.
+
+    Raises PassFailure when a Python pass raises, and ir.MLIRError when a native
+    pass or the verifier fails.
+    """
+    result = PipelineRun()
+    started = time.perf_counter()
+    with module.context, ir.Location.unknown():
+        manager = PassManager(ROOT)
+        for element in pipeline.elements:
+            _add_element(manager, element, (), result, on_remark)
+        _instrument(manager, instrumentation or Instrumentation(), module.context)
+        manager.run(module)
+    result.seconds = time.perf_counter() - started
+    if instrumentation and instrumentation.statistics:
+        print(_counter_report(result), file=sys.stderr)
+    return result
+
+
+def _counter_report(result: PipelineRun) -> str:
+    """The counters of the prepass passes, which the native statistics report cannot show."""
+    lines = ["===-- prepass pass statistics --==="]
+    for run in result.passes:
+        lines.append(run.pass_text)
+        lines += [f"  (S) {count} {name}" for name, count in sorted(run.counters.items())]
+    return "\n".join(lines)
+
+
+def _instrument(manager: PassManager, wanted: Instrumentation, context: ir.Context) -> None:
+    manager.enable_verifier(wanted.verify)
+    if wanted.prints_ir:
+        context.enable_multithreading(False)
+        manager.enable_ir_printing(
+            print_before_all=wanted.print_before_all,
+            print_after_all=wanted.print_after_all or wanted.print_after_change,
+            print_after_change=wanted.print_after_change,
+            print_module_scope=True,
+        )
+    if wanted.timing:
+        manager.enable_timing()
+    if wanted.statistics:
+        manager.enable_statistics()
+
+
+def _add_element(
+    manager: PassManager,
+    element: Element,
+    anchors: tuple[str, ...],
+    result: PipelineRun,
+    on_remark: RemarkHandler | None,
+) -> None:
+    """Add one element, nested on `anchors` below the module.
+
+    A Python pass cannot be added to a nested manager (the bindings abort), so
+    it is added to the module's and walks to its anchors itself; the elements of
+    a nest that mixes both kinds are added one by one, each in its own nest.
+    """
+    if isinstance(element, PythonPass):
+        run = PassRun(print_pass(element.instance))
+        result.passes.append(run)
+        manager.add(
+            _callable(element.instance, anchors, run, on_remark),
+            name=type(element.instance).__name__,
+            argument=run.pass_text,
+            description=(type(element.instance).__doc__ or "").strip().partition("\n")[0],
+        )
+    elif isinstance(element, NativePass) or _is_native(element):
+        manager.add("".join(f"{anchor}(" for anchor in anchors) + str(element) + ")" * len(anchors))
+    else:
+        for nested in element.elements:
+            _add_element(manager, nested, (*anchors, element.anchor), result, on_remark)
+
+
+def _is_native(nest: Nest) -> bool:
+    return all(isinstance(e, NativePass) or (isinstance(e, Nest) and _is_native(e)) for e in nest.elements)
+
+
+def _callable(
+    instance: Pass, anchors: tuple[str, ...], run: PassRun, on_remark: RemarkHandler | None
+) -> Callable[[ir.Operation, object], None]:
+    def execute(module: ir.Operation, _: object) -> None:
+        context = PassContext(instance.name, find_target(module), on_remark, run.remarks, run.counters)
+        started = time.perf_counter()
+        for op in _anchored_ops(module.operation, anchors):
+            _run_on(instance, op, context)
+        run.seconds += time.perf_counter() - started
+
+    return execute
+
+
+def _run_on(instance: Pass, op: ir.Operation, context: PassContext) -> None:
+    try:
+        with op.context, op.location:
+            instance.run(op, context)
+    except PrepassError:
+        raise
+    except Exception as error:
+        where = describe_location(op.location)
+        what = f"{type(error).__name__}: {error}".partition("\n")[0]
+        raise PassFailure(f"{where}: error: pass '{instance.name}' failed: {what}") from error
+
+
+def _anchored_ops(op: ir.Operation, anchors: tuple[str, ...]) -> Iterator[ir.Operation]:
+    if not anchors:
+        yield op
+        return
+    nested = [o.operation for region in op.regions for block in region.blocks for o in block.operations]
+    for child in nested:
+        if child.name == anchors[0]:
+            yield from _anchored_ops(child, anchors[1:])

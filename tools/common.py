@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What all programs share: errors as one line, whole output files, prepass's own flags."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from iree.compiler import ir
+from iree.compiler.tools import binaries
+
+from prepass.compiler.flags import CommandLine
+from prepass.errors import PrepassError
+from prepass.pipeline.base import Remark, RemarkHandler, RemarkKind
+from prepass.pipeline.registry import default_registry
+
+# The flags of every program that runs passes, and whether each takes a value.
+PREPASS_FLAGS = {"prepass-load": True, "prepass-remarks": True}
+PREPASS_FLAGS_HELP = """\
+  --prepass-load=<file.py>       Add the passes that a Python file defines; may be given several times
+  --prepass-remarks=<kind>       Print what passes did (applied), left alone and why (missed), or all
+"""
+
+_REMARK_KINDS = {
+    "none": frozenset[RemarkKind](),
+    "all": frozenset(RemarkKind),
+    "applied": frozenset({RemarkKind.APPLIED}),
+    "missed": frozenset({RemarkKind.MISSED}),
+}
+
+
+def run_program(program: str, main: Callable[[list[str]], int], arguments: Sequence[str] | None) -> int:
+    """Run a program's main; a user's mistake becomes one line and exit code 1."""
+    try:
+        return main(list(sys.argv[1:] if arguments is None else arguments))
+    except PrepassError as error:
+        print(f"{program}: error: {error}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        # The reader of a pipe has left; what Python would still flush has nowhere to go.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+def become_stock(tool: str, arguments: Sequence[str]) -> NoReturn:
+    """Become a stock program: the same bytes, messages and exit code at no further cost.
+
+    Flags of prepass's own are left out.
+    """
+    path = binaries.find_tool(tool)
+    sys.stdout.flush()
+    os.execv(path, [path, *_without_prepass_flags(arguments)])
+
+
+def load_files(command_line: CommandLine) -> None:
+    """Add the files of `--prepass-load` to the registry."""
+    for path in command_line.values.get("prepass-load", []):
+        default_registry().add_file(path)
+
+
+def remark_printer(command_line: CommandLine) -> RemarkHandler | None:
+    """What prints the remarks that `--prepass-remarks` asks for to standard error."""
+    wanted = _REMARK_KINDS[command_line.choice("prepass-remarks", tuple(_REMARK_KINDS), "none")]
+
+    def print_remark(remark: Remark, _: ir.Location) -> None:
+        if remark.kind in wanted:
+            print(remark, file=sys.stderr)
+
+    return print_remark if wanted else None
+
+
+def check_input(path: str) -> None:
+    """Raise PrepassError when a path cannot be read as a file; `-` is standard input."""
+    if path == "-":
+        return
+    try:
+        with open(path, "rb"):
+            pass
+    except OSError as error:
+        raise PrepassError(f"cannot open input '{path}': {error.strerror}") from None
+
+
+def read_input(path: str) -> bytes:
+    """The contents of a file, or of standard input for `-`."""
+    check_input(path)
+    return sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+
+
+def check_output(path: str) -> None:
+    """Raise PrepassError when a path cannot be written, before work is spent on it."""
+    if path == "-":
+        return
+    parent = Path(path).absolute().parent
+    if Path(path).is_dir():
+        raise PrepassError(f"cannot open output '{path}': Is a directory")
+    if not parent.is_dir():
+        raise PrepassError(f"cannot open output '{path}': No such file or directory")
+    if not os.access(path if Path(path).exists() else parent, os.W_OK):
+        raise PrepassError(f"cannot open output '{path}': Permission denied")
+
+
+@contextlib.contextmanager
+def whole_output(path: str) -> Iterator[str]:
+    """Yield a path to write to; the file appears at `path` only when the block succeeds.
+
+    Devices and pipes cannot be replaced and are written to directly.
+    """
+    target = Path(path)
+    if target.exists() and not target.is_file():
+        yield path
+        return
+    handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.absolute().parent)
+    os.close(handle)
+    try:
+        yield temporary
+        _take_mode(temporary, target)
+        os.replace(temporary, target.resolve())
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def write_output(path: str, contents: bytes) -> None:
+    """Write a file whole, or standard output for `-`."""
+    if path == "-":
+        sys.stdout.buffer.write(contents)
+        sys.stdout.buffer.flush()
+        return
+    with whole_output(path) as temporary:
+        Path(temporary).write_bytes(contents)
+
+
+def _without_prepass_flags(arguments: Sequence[str]) -> list[str]:
+    kept: list[str] = []
+    pending = list(arguments)
+    while pending:
+        argument = pending.pop(0)
+        name, equals, _ = argument.lstrip("-").partition("=")
+        if argument.startswith("-") and name in PREPASS_FLAGS:
+            if not equals and pending:
+                pending.pop(0)
+            continue
+        kept.append(argument)
+    return kept
+
+
+def _take_mode(temporary: str, target: Path) -> None:
+    """Give a temporary file the mode that writing to the target itself would have left."""
+    if target.exists():
+        mode = target.stat().st_mode & 0o777
+    else:
+        mask = os.umask(0)
+        os.umask(mask)
+        mode = 0o666 & ~mask
+    os.chmod(temporary, mode)
