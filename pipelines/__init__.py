@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Named pipelines, used in pipeline text like a pass."""
 
-PIPELINES: dict[str, str] = {}
+PIPELINES: dict[str, str] = {
+    "prepass-default": "prepass.pipelines.default:PIPELINE",
+}

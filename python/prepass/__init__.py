@@ -6,6 +6,7 @@ vmfb = prepass.compile("model.mlir", pipeline="builtin.module(prepass-raise-atte
 """
 
 from prepass.compiler.api import compile
+from prepass.compiler.runtime import load, run
 from prepass.errors import CompileError, PassFailure, PipelineError, PrepassError
 from prepass.pipeline.base import Pass, PassContext
 from prepass.pipeline.builder import Pipeline
@@ -22,5 +23,7 @@ __all__ = [
     "PipelineError",
     "PrepassError",
     "compile",
+    "load",
     "option",
+    "run",
 ]

@@ -57,12 +57,15 @@ class CommandLine:
         return value
 
 
-def split_command_line(arguments: Sequence[str], own: Mapping[str, bool], stock_tool: str) -> CommandLine:
+def split_command_line(
+    arguments: Sequence[str], own: Mapping[str, bool], stock_tool: str | None = None
+) -> CommandLine:
     """Split a command line.
 
-    `own` says for each flag of the program whether it takes a value. A flag of
-    the stock tool's that is followed by a bare word is looked up in that tool's
-    help, to know whether the word is its value. Raises PrepassError.
+    `own` says for each flag of the program whether it takes a value. Any other
+    flag that is followed by a bare word is looked up in the help of the stock
+    tool, to know whether the word is its value; without a stock tool it is not.
+    Raises PrepassError.
     """
     result = CommandLine()
     pending = _expand_response_files(arguments)
@@ -83,7 +86,8 @@ def split_command_line(arguments: Sequence[str], own: Mapping[str, bool], stock_
             result.values.setdefault(name, []).append(value)
             continue
         result.rest.append(argument)
-        if not equals and pending and not pending[0].startswith("-") and name in _flags_with_value(stock_tool):
+        bare_word_follows = bool(pending) and not equals and not pending[0].startswith("-")
+        if stock_tool and bare_word_follows and name in _flags_with_value(stock_tool):
             result.rest.append(pending.pop(0))
     return result
 

@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The pipeline to start with: safe on any model and any target."""
+
+from prepass.pipeline.named import NamedPipeline, Step
+
+PIPELINE = NamedPipeline(
+    "prepass-default",
+    "Everything of prepass that is safe on any model and any target.",
+    (
+        Step("canonicalize", "Folds what exporters leave behind, so that patterns meet fewer spellings."),
+        Step("cse", "Equal producers become one value, and matchers compare values by identity."),
+        Step("prepass-raise-attention", "One attention op in place of two contractions and a softmax between them."),
+        Step("canonicalize", "Removes reshapes and fills that only the decomposed form needed."),
+    ),
+)

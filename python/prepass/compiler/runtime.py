@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`prepass.run`: calling a compiled program with numpy arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from iree import runtime
+
+from prepass.errors import PrepassError
+
+
+def load(program: bytes, *, function: str = "main", device: str = "local-task") -> Callable[..., tuple[np.ndarray, ...]]:
+    """A function of a program as a Python callable that takes and returns numpy arrays.
+
+    Args:
+      program: The contents of a .vmfb file, as `prepass.compile` returns them.
+      function: The exported function's name.
+      device: A device URI of the runtime: `local-task`, `local-sync`, `hip`, …
+
+    Raises PrepassError when the device, the program or the function is not there;
+    the callable raises it when a call fails.
+    """
+    try:
+        context = runtime.SystemContext(config=runtime.Config(device))
+        module = runtime.VmModule.copy_buffer(context.instance, program)
+        context.add_vm_module(module)
+        invoke = context.modules[module.name][function]
+    except (RuntimeError, ValueError, AttributeError, KeyError) as error:
+        raise PrepassError(f"cannot load '{function}' on {device}: {_first_line(error)}") from error
+
+    def call(*inputs: np.ndarray) -> tuple[np.ndarray, ...]:
+        try:
+            results = invoke(*inputs)
+        except (RuntimeError, ValueError) as error:
+            raise PrepassError(f"calling '{function}' on {device}: {_first_line(error)}") from error
+        many = results if isinstance(results, (tuple, list)) else (results,)
+        return tuple(np.array(result.to_host() if hasattr(result, "to_host") else result) for result in many)
+
+    return call
+
+
+def run(
+    program: bytes, *inputs: np.ndarray, function: str = "main", device: str = "local-task"
+) -> tuple[np.ndarray, ...]:
+    """Call a function of a program once; see `load`."""
+    return load(program, function=function, device=device)(*inputs)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""prepass: what is installed, and where."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import json
+import sys
+from collections.abc import Sequence
+
+from iree.compiler import version as compiler_version
+from rich.console import Console
+from rich.table import Table
+
+import prepass
+from prepass.compiler.library import SUPPORTED_VERSION, check_version
+from prepass.errors import PrepassError
+from prepass.pipeline.named import NamedPipeline
+from prepass.pipeline.options import options_of, print_value
+from prepass.pipeline.registry import Registry, default_registry
+from prepass.pipeline.resolve import did_you_mean
+from prepass.plugin import library_path
+from prepass.tools.common import run_program
+
+PROGRAM = "prepass"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the program."""
+    return run_program(PROGRAM, _main, arguments)
+
+
+def _main(arguments: list[str]) -> int:
+    parsed = _parser().parse_args(arguments)
+    for path in parsed.prepass_load:
+        default_registry().add_file(path)
+    parsed.command(parsed)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=PROGRAM, description="Passes, pipelines and the plugin of prepass.")
+    parser.add_argument(
+        "--prepass-load", metavar="FILE", action="append", default=[], help="add the passes of a Python file"
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    passes = commands.add_parser("passes", help="list the passes, or show one with its options")
+    passes.add_argument("name", nargs="?", help="the pass to show")
+    passes.add_argument("--json", action="store_true", help="as JSON")
+    passes.set_defaults(command=_passes)
+    pipelines = commands.add_parser("pipelines", help="list the named pipelines, or show one with its reasons")
+    pipelines.add_argument("name", nargs="?", help="the pipeline to show")
+    pipelines.set_defaults(command=_pipelines)
+    plugin = commands.add_parser("plugin", help="print the library for iree-compile --load and iree-opt --load")
+    plugin.set_defaults(command=_plugin)
+    version = commands.add_parser("version", help="print the versions of prepass and IREE")
+    version.set_defaults(command=_version)
+    return parser
+
+
+def _passes(parsed: argparse.Namespace) -> None:
+    registry = default_registry()
+    names = [parsed.name] if parsed.name else registry.pass_names()
+    if parsed.json:
+        print(json.dumps([_pass_record(registry, name) for name in names], indent=2))
+    elif parsed.name:
+        _show_pass(registry, parsed.name)
+    else:
+        _print_table(("pass", "summary"), [(name, _summary(registry, name)) for name in names])
+
+
+def _pass_record(registry: Registry, name: str) -> dict[str, object]:
+    pass_class = registry.find_pass(name)
+    if pass_class is None:
+        raise PrepassError(f"unknown pass '{name}'{did_you_mean(name, registry.pass_names())}")
+    return {
+        "name": name,
+        "summary": _summary(registry, name),
+        "provider": registry.provider(name),
+        "anchor": pass_class.anchor or "any op",
+        "options": [
+            {"name": o.spelling, "values": o.values, "default": print_value(o.default), "help": o.help}
+            for o in options_of(pass_class)
+        ],
+    }
+
+
+def _summary(registry: Registry, name: str) -> str:
+    pass_class = registry.find_pass(name)
+    return (inspect.getdoc(pass_class) or "").partition("\n")[0] if pass_class else ""
+
+
+def _show_pass(registry: Registry, name: str) -> None:
+    record = _pass_record(registry, name)
+    pass_class = registry.find_pass(name)
+    module = inspect.getmodule(pass_class)
+    print(f"{name}, of {record['provider']}, on {record['anchor']}\n")
+    print(inspect.getdoc(module) or inspect.getdoc(pass_class) or "")
+    options = options_of(pass_class) if pass_class else ()
+    if options:
+        print("\nOptions:")
+        rows = [(f"{o.spelling}={print_value(o.default)}", o.values, o.help) for o in options]
+        _print_table(("option and default", "takes", "help"), rows)
+
+
+def _pipelines(parsed: argparse.Namespace) -> None:
+    registry = default_registry()
+    if not parsed.name:
+        rows = [(name, _find_pipeline(registry, name).summary) for name in registry.pipeline_names()]
+        _print_table(("pipeline", "summary"), rows)
+        return
+    pipeline = _find_pipeline(registry, parsed.name)
+    print(f"{pipeline.name}: {pipeline.summary}\n{pipeline.text}\n")
+    _print_table(("step", "reason"), [(step.text, step.reason) for step in pipeline.steps])
+
+
+def _find_pipeline(registry: Registry, name: str) -> NamedPipeline:
+    pipeline = registry.find_pipeline(name)
+    if pipeline is None:
+        raise PrepassError(f"unknown pipeline '{name}'{did_you_mean(name, registry.pipeline_names())}")
+    return pipeline
+
+
+def _plugin(_: argparse.Namespace) -> None:
+    print(library_path())
+
+
+def _version(_: argparse.Namespace) -> None:
+    print(f"prepass {prepass.__version__}")
+    print(f"IREE compiler {compiler_version.VERSION} (supported: {SUPPORTED_VERSION}.x)")
+    check_version()
+
+
+def _print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """A table on a terminal; tab-separated lines without a header in a pipe."""
+    if not sys.stdout.isatty():
+        for row in rows:
+            print("\t".join(row))
+        return
+    table = Table(*columns, box=None, pad_edge=False)
+    for row in rows:
+        table.add_row(*row)
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

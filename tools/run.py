@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""prepass-run: iree-run-module that also takes MLIR and a pass pipeline."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from iree import _runtime_libs
+
+from prepass.compiler.api import compile
+from prepass.compiler.flags import CommandLine, split_command_line
+from prepass.errors import PrepassError
+from prepass.ir.targets.devices import compile_flags
+from prepass.tools.common import (
+    PREPASS_FLAGS,
+    PREPASS_FLAGS_HELP,
+    check_input,
+    load_files,
+    remark_printer,
+    run_program,
+)
+
+PROGRAM = "prepass-run"
+STOCK = "iree-run-module"
+
+_FLAGS = {"pass-pipeline": True, "compile-flag": True, "device": True, "help": False, "h": False, **PREPASS_FLAGS}
+# A .vmfb is a zip archive around a flatbuffer, or with some flags the flatbuffer alone.
+_VMFB_MAGICS = (b"PK\x03\x04", b"IREE")
+_HELP = f"""\
+OVERVIEW: compile with a pass pipeline, if the input is MLIR, and run with {STOCK}
+
+USAGE: {PROGRAM} [options] <input .mlir, .mlirbc or .vmfb file>
+
+OPTIONS:
+  --device=<uri>                 Where to run (default: local-task). It also picks the compilation target of MLIR:
+                                 local-task, local-sync   llvm-cpu, for this machine's CPU
+                                 hip                      ROCm; name the GPU with --compile-flag
+  --pass-pipeline=<text>         Run in the preprocessing phase: 'builtin.module(...)'
+  --compile-flag=<flag>          A flag of iree-compile; may be given several times
+{PREPASS_FLAGS_HELP}
+All other options go to {STOCK}; among them:
+  --function=<name>              The function to call
+  --input=<value>                One for each argument: 2x3xf32=1 2 3 4 5 6, @file.npy, ...
+  --output=<file>                Where to write each result
+  --expected_output=<value>      Compare each result; exit code 1 when one differs
+
+To run on an MI300, on a machine that has one:
+  {PROGRAM} model.mlir --device=hip --compile-flag=--iree-rocm-target=gfx942 \\
+      --pass-pipeline='builtin.module(prepass-raise-attention)' --function=main --input=...
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the program; the exit code is iree-run-module's."""
+    return run_program(PROGRAM, _main, arguments)
+
+
+def _main(arguments: list[str]) -> int:
+    command_line = split_command_line(arguments, _FLAGS)
+    if command_line.switch("help") or command_line.switch("h"):
+        print(_HELP, end="")
+        return 0
+    if len(command_line.positional) != 1:
+        raise PrepassError(f"expected one input file, got {len(command_line.positional)}; see --help")
+    load_files(command_line)
+    path = command_line.positional[0]
+    check_input(path)
+    if _is_compiled(path):
+        if command_line.last("pass-pipeline"):
+            raise PrepassError(f"'{path}' is compiled already; --pass-pipeline needs MLIR")
+        return _run_module(path, command_line)
+    with tempfile.TemporaryDirectory(prefix="prepass-run-") as directory:
+        program = Path(directory, "module.vmfb")
+        program.write_bytes(_compile(Path(path), command_line))
+        return _run_module(str(program), command_line)
+
+
+def _is_compiled(path: str) -> bool:
+    with open(path, "rb") as file:
+        return file.read(4) in _VMFB_MAGICS
+
+
+def _compile(source: Path, command_line: CommandLine) -> bytes:
+    return compile(
+        source,
+        pipeline=command_line.last("pass-pipeline") or None,
+        flags=[*compile_flags(_devices(command_line)[0]), *command_line.values.get("compile-flag", [])],
+        on_remark=remark_printer(command_line),
+    )
+
+
+def _devices(command_line: CommandLine) -> list[str]:
+    return command_line.values.get("device", ["local-task"])
+
+
+def _run_module(program: str, command_line: CommandLine) -> int:
+    tool = Path(_runtime_libs.__file__).with_name(STOCK)
+    devices = [f"--device={device}" for device in _devices(command_line)]
+    return subprocess.call([str(tool), f"--module={program}", *devices, *command_line.rest])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
