@@ -107,10 +107,14 @@ class Pass:
       name: The command-line name, kebab-case with the prefix `prepass-` for
         passes of this project.
       anchor: The op a pass must be nested on, or "" for any.
+      dependent_dialects: The dialects of the ops that the pass creates. They are
+        loaded before the pass runs; an op of a dialect that is not loaded is not
+        verified, and prints in generic form.
     """
 
     name: ClassVar[str]
     anchor: ClassVar[str] = ""
+    dependent_dialects: ClassVar[tuple[str, ...]] = ()
 
     def run(self, op: ir.Operation, context: PassContext) -> None:
         """Rewrite the IR nested in `op` in place.

@@ -16,7 +16,7 @@ from prepass.errors import PassFailure, PrepassError
 from prepass.ir.locations import describe_location
 from prepass.ir.targets import find_target
 from prepass.pipeline.base import Pass, PassContext, Remark, RemarkHandler
-from prepass.pipeline.resolve import ROOT, Element, NativePass, Nest, PythonPass, print_pass
+from prepass.pipeline.resolve import ROOT, Element, NativePass, Nest, PythonPass, print_pass, python_passes
 
 
 @dataclass(frozen=True)
@@ -86,6 +86,9 @@ def run_pipeline(
     result = PipelineRun()
     started = time.perf_counter()
     with module.context, ir.Location.unknown():
+        for instance in python_passes(pipeline):
+            for dialect in instance.dependent_dialects:
+                module.context.get_dialect_descriptor(dialect)
         manager = PassManager(ROOT)
         for element in pipeline.elements:
             _add_element(manager, element, (), result, on_remark)
