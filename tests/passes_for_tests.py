@@ -24,6 +24,17 @@ class ReportAddsPass(Pass):
 
 
 @dataclass(frozen=True)
+class MarkAddsPass(Pass):
+    """Set an attribute on each addf."""
+
+    name = "test-mark-adds"
+
+    def run(self, op: ir.Operation, context: PassContext) -> None:
+        for add in walk_ops(op, "arith.addf"):
+            add.attributes["marked"] = ir.UnitAttr.get()
+
+
+@dataclass(frozen=True)
 class OptionsPass(Pass):
     """Take options of every type."""
 
