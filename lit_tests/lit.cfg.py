@@ -20,6 +20,7 @@ root = Path(__file__).resolve().parent
 
 config.name = "prepass"
 config.suffixes = [".mlir", ".test"]
+config.excludes = ["Inputs"]
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.test_source_root = str(root)
 # Apart from the tests: beside them is nothing else to read.

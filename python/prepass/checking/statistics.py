@@ -42,6 +42,8 @@ class ProgramStatistics:
 
     def _add_transient_bytes(self, module: ir.Operation) -> None:
         for alloca in walk_ops(module, "stream.resource.alloca"):
+            if str(alloca.results[0].type) != "!stream.resource<transient>":
+                continue  # A result of the program, which its caller keeps.
             size = _constant_size(alloca.operands[0])
             if size is None or self.transient_bytes is None:
                 self.transient_bytes = None

@@ -9,9 +9,9 @@ from iree.compiler import ir
 from iree.compiler.api import Invocation, Output, Session, Source
 from iree.compiler.api.ctypes_dl import PipelineType
 
-from prepass.compiler.library import PHASES, set_phases
+from prepass.compiler.library import PHASES, on_diagnostic, set_phases
 from prepass.errors import CompileError
-from prepass.ir.diagnostics import DiagnosticText, diagnostic_texts
+from prepass.ir.diagnostics import DiagnosticText, split_diagnostic
 from prepass.pipeline.base import RemarkHandler
 from prepass.pipeline.manager import Instrumentation, PipelineRun, run_pipeline
 from prepass.pipeline.resolve import Nest
@@ -51,12 +51,12 @@ class Compilation:
         self.phase = start
         self.diagnostics: list[DiagnosticText] = []
         self.invocation = Invocation(session)
-        context = session.context
         # Without it the bindings keep a failing pass's errors from every handler.
-        context.emit_error_diagnostics = True
+        session.context.emit_error_diagnostics = True
         if print_diagnostics:
             self.invocation.enable_console_diagnostics()
-        self._handler = None if print_diagnostics else context.attach_diagnostic_handler(self._collect)
+        else:
+            self._callback = on_diagnostic(self.invocation, self._collect)
         if not self.invocation.parse_source(_wrap(session, source, name)):
             self.close()
             raise self._error(f"'{name}' is not a valid module")
@@ -64,9 +64,6 @@ class Compilation:
 
     def close(self) -> None:
         """Leave the session, so that another module can take its place."""
-        if self._handler:
-            self._handler.detach()
-            self._handler = None
         self.invocation.close()
 
     def __enter__(self) -> Compilation:
@@ -125,9 +122,8 @@ class Compilation:
             self.write(output)
             return bytes(output.map_memory())
 
-    def _collect(self, diagnostic: ir.Diagnostic) -> bool:
-        self.diagnostics += diagnostic_texts(diagnostic)
-        return True
+    def _collect(self, severity: str, text: str) -> None:
+        self.diagnostics += split_diagnostic(severity, text)
 
     def _error(self, summary: str) -> CompileError:
         return CompileError(summary, self.diagnostics)

@@ -57,9 +57,7 @@ class CommandLine:
         return value
 
 
-def split_command_line(
-    arguments: Sequence[str], own: Mapping[str, bool], stock_tool: str | None = None
-) -> CommandLine:
+def split_command_line(arguments: Sequence[str], own: Mapping[str, bool], stock_tool: str | None = None) -> CommandLine:
     """Split a command line.
 
     `own` says for each flag of the program whether it takes a value. Any other

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from iree.compiler import version
@@ -36,6 +36,14 @@ PHASES = (
 )
 
 
+# In the order of iree_compiler_diagnostic_severity_t.
+_SEVERITIES = ("note", "warning", "error", "remark")
+
+_DiagnosticCallback = ctypes.CFUNCTYPE(
+    None, ctypes.c_int, ctypes.POINTER(ctypes.c_char), ctypes.c_size_t, ctypes.c_void_p
+)
+
+
 @functools.cache
 def _library() -> Any:
     library = ctypes_dl._dylib
@@ -46,6 +54,10 @@ def _library() -> Any:
         "ireeCompilerInvocationSetDumpCompilationPhasesTo": (None, [pointer, text]),
         "ireeCompilerInvocationSetVerifyIR": (None, [pointer, ctypes.c_bool]),
         "ireeCompilerInvocationSetupRemarks": (None, [pointer, text, text]),
+        "ireeCompilerInvocationEnableCallbackDiagnostics": (
+            None,
+            [pointer, ctypes.c_int, _DiagnosticCallback, pointer],
+        ),
         "ireeCompilerInvocationOutputVMCSource": (pointer, [pointer, pointer]),
     }
     for name, (result, arguments) in signatures.items():
@@ -96,6 +108,22 @@ def setup_remarks(invocation: Invocation, pattern: str, path: str) -> None:
 def output_c_source(invocation: Invocation, output: Any) -> None:
     """Write the program as C source."""
     ctypes_dl._handle_error(_library().ireeCompilerInvocationOutputVMCSource(invocation._inv_p, output._output_p))
+
+
+def on_diagnostic(invocation: Invocation, handler: Callable[[str, str], None]) -> object:
+    """Call `handler(severity, text)` for each diagnostic; returns what must live as long as the invocation.
+
+    The bindings' own diagnostic handlers do not serve here: a diagnostic that
+    arrives while a phase runs, without the interpreter lock, and whose notes are
+    read, ends the process.
+    """
+
+    def receive(severity: int, message: Any, length: int, _: object) -> None:
+        handler(_SEVERITIES[severity], ctypes.string_at(message, length).decode(errors="replace"))
+
+    callback = _DiagnosticCallback(receive)
+    _library().ireeCompilerInvocationEnableCallbackDiagnostics(invocation._inv_p, 0, callback, None)
+    return callback
 
 
 def new_session() -> Session:

@@ -11,7 +11,9 @@ from iree import runtime
 from prepass.errors import PrepassError
 
 
-def load(program: bytes, *, function: str = "main", device: str = "local-task") -> Callable[..., tuple[np.ndarray, ...]]:
+def load(
+    program: bytes, *, function: str = "main", device: str = "local-task"
+) -> Callable[..., tuple[np.ndarray, ...]]:
     """A function of a program as a Python callable that takes and returns numpy arrays.
 
     Args:

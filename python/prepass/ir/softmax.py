@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Recognising softmax in an expression, whatever ops compute it.
+
+softmax over k of S is exp(S - c) / Σk exp(S - c). It does not depend on c as
+long as c does not vary along k, so the maximum itself need not be recognised:
+torch's argmax, ONNX's reduce and JAX's guarded maximum are all some c.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from iree.compiler import ir
+
+from prepass.ir.axes import Group, leaves
+from prepass.ir.contraction import read_reduction
+from prepass.ir.expressions import FLOAT_CASTS, Apply, Expr, Read, as_constant, axes_of, expand, head, same
+from prepass.ir.match import NoMatch, defining_op
+
+_ACTIVATIONS = ("math.exp", "math.erf", "math.tanh")
+
+
+@dataclass(frozen=True)
+class Softmax:
+    """The softmax of `scores`; `op` is the last op that computes it.
+
+    Attributes:
+      zero_if_masked: Whether rows whose scores are all -inf are 0, not NaN.
+    """
+
+    scores: Expr
+    op: ir.Operation
+    zero_if_masked: bool = False
+
+
+def match_softmax(expr: Expr, keys: Group, root: ir.Operation) -> Softmax | None:
+    """The softmax over `keys` that `expr` is, up to casts and reshapes.
+
+    None when `expr` has nothing of a softmax. Raises NoMatch when it does, but
+    is not one; the contraction that reads it is `root`.
+    """
+    op = _last_op(expr, root)
+    expr = head(expr)
+    if isinstance(expr, Read):
+        return _match_named(expr, keys)
+    if not isinstance(expr, Apply):
+        return None
+    if expr.name == "arith.mulf":
+        return _match_product(expr, keys, op)
+    if expr.name == "arith.select":
+        return _match_guarded(expr, keys, op)
+    if expr.name != "arith.divf":
+        return None
+    return _match_quotient(*expr.operands, keys, op)
+
+
+def activation_in(expr: Expr, budget: int = 12) -> str | None:
+    """The activation an elementwise expression applies, "math.exp" and so on, looking at `budget` ops; None without."""
+    pending = [expr]
+    while pending and budget:
+        budget -= 1
+        expr = head(pending.pop())
+        if isinstance(expr, Apply):
+            if expr.name in _ACTIVATIONS:
+                return expr.name
+            pending.extend(expr.operands)
+    return None
+
+
+def _match_named(read: Read, keys: Group) -> Softmax | None:
+    op = defining_op(read.value)
+    if op is None or op.name != "linalg.softmax":
+        return None
+    dimension = ir.IntegerAttr(op.attributes["dimension"]).value
+    if leaves(read.index[dimension]) != leaves(keys):
+        raise NoMatch("the softmax is not over the dim the contraction sums", op)
+    return Softmax(Read(op.operands[0], read.index), op)
+
+
+def _match_product(product: Apply, keys: Group, op: ir.Operation) -> Softmax | None:
+    for expr, factor in (product.operands, product.operands[::-1]):
+        inverse = head(factor)
+        if isinstance(inverse, Apply) and inverse.name == "arith.divf" and as_constant(inverse.operands[0]) == 1:
+            return _match_quotient(expr, inverse.operands[1], keys, op)
+        constant = as_constant(factor)
+        if constant is not None and constant != 1:
+            continue
+        softmax = match_softmax(expr, keys, op)
+        if softmax is not None and constant == 1:
+            return softmax
+        if softmax is not None:
+            raise NoMatch("the probabilities are multiplied before they weigh values, as live dropout does", op)
+    return None
+
+
+def _match_quotient(numerator: Expr, denominator: Expr, keys: Group, op: ir.Operation) -> Softmax | None:
+    exponential = head(numerator)
+    divisor = head(denominator)
+    if not isinstance(exponential, Apply) or exponential.name != "math.exp" or not isinstance(divisor, Read):
+        return None
+    if axes_of(divisor) & set(leaves(keys)) and read_reduction(divisor) is not None:
+        raise NoMatch("the softmax is not over the dim the contraction sums", op)
+    reduction = read_reduction(divisor, keys)
+    if reduction is None or reduction.combiner != "arith.addf":
+        return None
+    if not same(reduction.term, exponential):
+        raise NoMatch("the divisor is not the sum of the exponentials it divides", op)
+    if as_constant(reduction.init) != 0:
+        raise NoMatch("the sum of exponentials does not start from 0", op)
+    return Softmax(_without_shift(exponential.operands[0], keys), op)
+
+
+def _match_guarded(select: Apply, keys: Group, op: ir.Operation) -> Softmax | None:
+    """torch's `_safe_softmax`: 0 where all scores are -inf."""
+    condition, guarded, expr = select.operands
+    softmax = match_softmax(expr, keys, op)
+    if softmax is None:
+        return None
+    row = head(condition)
+    reduction = read_reduction(row, keys) if isinstance(row, Read) else None
+    if reduction is not None and reduction.combiner == "arith.andi" and as_constant(guarded) == 0:
+        masked = head(reduction.term)
+        is_equal = isinstance(masked, Apply) and masked.name == "arith.cmpf"
+        if is_equal and as_constant(masked.operands[1]) == -math.inf and same(masked.operands[0], softmax.scores):
+            return Softmax(softmax.scores, op, zero_if_masked=True)
+    raise NoMatch("a select replaces probabilities on a condition that is not understood", op)
+
+
+def _without_shift(exponent: Expr, keys: Group) -> Expr:
+    difference = head(exponent)
+    if isinstance(difference, Apply) and difference.name == "arith.subf":
+        scores, shift = difference.operands
+        if not axes_of(shift) & set(leaves(keys)):
+            return scores
+    return exponent
+
+
+def _last_op(expr: Expr, root: ir.Operation) -> ir.Operation:
+    """The op that computes `expr`, below casts and reshapes."""
+    op = root
+    while True:
+        if isinstance(expr, Apply) and expr.name in FLOAT_CASTS:
+            expr = expr.operands[0]
+            continue
+        if not isinstance(expr, Read):
+            return op
+        op = defining_op(expr.value) or op
+        expanded = expand(expr)
+        if expanded is None:
+            return op
+        expr = expanded
