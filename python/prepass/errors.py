@@ -28,11 +28,13 @@ class PassFailure(PrepassError):
 
 
 class CompileError(PrepassError):
-    """The compiler rejected the program; the text holds its diagnostics with their locations.
+    """The compiler rejected the program.
 
-    `diagnostics` has them one by one, `prepass.ir.diagnostics.DiagnosticText` each.
+    The text holds the first line of each diagnostic, with its location; what
+    follows that line can be the whole IR. `diagnostics` has them in full, a
+    `prepass.ir.diagnostics.DiagnosticText` each.
     """
 
     def __init__(self, message: str, diagnostics: Sequence[object] = ()) -> None:
-        super().__init__("\n".join([*map(str, diagnostics), message]))
+        super().__init__("\n".join([*(str(d).partition("\n")[0] for d in diagnostics), message]))
         self.diagnostics = tuple(diagnostics)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from prepass.errors import PrepassError
 from prepass.ir.parse import ModuleSource, copy_module
@@ -25,8 +25,15 @@ from prepass.pipeline.result import PipelineResult
 from prepass.pipeline.text import parse_pipeline
 
 
+if TYPE_CHECKING:
+    from prepass.pipeline.pass_methods import PassMethods
+else:
+    # The methods are made when they are asked for; editors read them from pass_methods.pyi.
+    PassMethods = object
+
+
 @dataclasses.dataclass(frozen=True)
-class Pipeline:
+class Pipeline(PassMethods):
     """An immutable list of pipeline elements; each method returns a longer pipeline.
 
     `str()` is the pipeline text, and `Pipeline.parse` reads it back.
@@ -92,8 +99,12 @@ class Pipeline:
 
 def methods(registry: Registry) -> list[str]:
     """The methods that a Pipeline has for what is registered."""
-    names = [*registry.pass_names(), *registry.pipeline_names()]
-    return [name.removeprefix(PREFIX).replace("-", "_") for name in names]
+    return [method_name(name) for name in [*registry.pass_names(), *registry.pipeline_names()]]
+
+
+def method_name(name: str) -> str:
+    """The method that adds the pass or pipeline called `name`."""
+    return name.removeprefix(PREFIX).replace("-", "_")
 
 
 def signature_of(pass_class: type[Pass]) -> inspect.Signature:

@@ -11,7 +11,8 @@ from iree.compiler import ir
 
 # The HAL dialect has no Python accessors for these attributes, so their text is read.
 _EXECUTABLE_TARGET = re.compile(r'#hal\.executable\.target<"(?P<backend>[^"]+)"')
-_ARCHITECTURE = re.compile(r'#iree_gpu\.target<arch = "(?P<architecture>[^"]+)"')
+_ARCHITECTURE = re.compile(r'#iree_gpu\.target<arch = "([^"]+)"')
+_VECTOR_BYTES = re.compile(r"native_vector_size = (\d+)")
 
 
 @dataclass(frozen=True)
@@ -21,10 +22,12 @@ class Target:
     Attributes:
       backend: The HAL target backend: "llvm-cpu", "rocm", "vulkan-spirv", …
       architecture: The GPU architecture, "gfx942", or "" where the backend has none.
+      vector_bytes: The CPU's native vector size, or 0 where the target does not say.
     """
 
     backend: str
     architecture: str = ""
+    vector_bytes: int = 0
 
     @property
     def name(self) -> str:
@@ -60,4 +63,9 @@ def _executable_targets(text: str) -> Iterator[Target]:
     ends = [match.start() for match in starts[1:]] + [len(text)]
     for match, end in zip(starts, ends, strict=True):
         architecture = _ARCHITECTURE.search(text, match.end(), end)
-        yield Target(match["backend"], architecture["architecture"] if architecture else "")
+        vector_bytes = _VECTOR_BYTES.search(text, match.end(), end)
+        yield Target(
+            match["backend"],
+            architecture[1] if architecture else "",
+            int(vector_bytes[1]) if vector_bytes else 0,
+        )
