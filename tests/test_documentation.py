@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The code in the documentation runs as it stands there."""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+DOUBLED = """\
+func.func @f(%a: f32, %b: f32) -> f32 {
+  %0 = arith.addf %a, %a : f32
+  %1 = arith.addf %0, %b : f32
+  return %1 : f32
+}
+"""
+
+
+def test_the_example_pass_works(program, tmp_path):
+    text = (ROOT / "docs" / "writing-a-pass.md").read_text()
+    source = re.search(r"```python\n# double_adds.py\n(.*?)```", text, re.DOTALL)[1]
+    (tmp_path / "double_adds.py").write_text(source)
+    result = program(
+        "prepass-opt",
+        f"--prepass-load={tmp_path / 'double_adds.py'}",
+        "--prepass-remarks=all",
+        "--pass-pipeline=builtin.module(my-double-adds{limit=5})",
+        stdin=DOUBLED,
+    )
+    assert result.returncode == 0, result.stderr
+    assert b"arith.mulf %arg0, %cst" in result.stdout
+    assert b"applied: multiplied by two" in result.stderr
+    assert b"missed: the operands differ" in result.stderr
