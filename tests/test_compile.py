@@ -8,6 +8,7 @@ from iree.compiler import ir
 import prepass
 from prepass.checking.numerics import compare
 from prepass.checking.statistics import ProgramStatistics
+from prepass.compiler import library
 
 from .conftest import ADD, GFX942, LLVM_CPU
 
@@ -68,7 +69,7 @@ def test_process_wide_flags_are_honoured(capfd):
         ({"source": ADD, "flags": ()}, prepass.CompileError, "error: no HAL devices defined"),
         ({"source": ADD, "flags": ["--iree-opt-level=O9"]}, prepass.PrepassError, "--iree-opt-level=O9"),
         ({"source": ADD, "flags": [*LLVM_CPU, "--no-such-flag"]}, prepass.CompileError, "--no-such-flag"),
-        ({"source": ADD, "hooks": {"nowhere": print}}, prepass.PrepassError, "no phase 'nowhere' to hook"),
+        ({"source": ADD, "hooks": {"nowhere": print}}, prepass.PrepassError, "no phase 'nowhere'"),
         ({"source": ADD, "hooks": {"abi": print}, "flags": ["--mlir-timing"]}, prepass.PrepassError, "hooks"),
         ({"source": ADD, "pipeline": "builtin.module(csee)"}, prepass.PipelineError, "did you mean 'cse'"),
     ],
@@ -90,6 +91,16 @@ def test_running_what_is_not_there_is_one_line():
         with pytest.raises(prepass.PrepassError) as caught:
             call()
         assert "\n" not in str(caught.value)
+
+
+def test_another_compiler_version_is_warned_about(monkeypatch, capsys):
+    monkeypatch.setattr(library.version, "VERSION", "3.14.0")
+    library.check_version.cache_clear()
+    library.check_version()
+    library.check_version()
+    library.check_version.cache_clear()
+    message = "prepass: warning: IREE 3.13.x is supported, 3.14.0 is installed; passes may fail to match or to verify\n"
+    assert capsys.readouterr().err == message
 
 
 def test_statistics_count_dispatches_and_memory():

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The code in the documentation runs as it stands there."""
 
+import json
 import re
 from pathlib import Path
 
@@ -29,3 +30,14 @@ def test_the_example_pass_works(program, tmp_path):
     assert b"arith.mulf %arg0, %cst" in result.stdout
     assert b"applied: multiplied by two" in result.stderr
     assert b"missed: the operands differ" in result.stderr
+
+
+def test_the_notebook_runs(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "examples")
+    notebook = json.loads((ROOT / "examples" / "pipeline_builder.ipynb").read_text())
+    scope: dict[str, object] = {}
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code":
+            exec("".join(cell["source"]), scope)
+    assert str(scope["pipeline"]) == "builtin.module(prepass-raise-attention,canonicalize,cse)"
+    assert scope["statistics"].dispatches == 1

@@ -8,11 +8,13 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NoReturn
 
 from iree.compiler import ir
 from iree.compiler.tools import binaries
+from rich.console import Console
 
 from prepass.compiler.flags import CommandLine
 from prepass.errors import PrepassError
@@ -57,6 +59,13 @@ def become_stock(tool: str, arguments: Sequence[str]) -> NoReturn:
     path = binaries.find_tool(tool)
     sys.stdout.flush()
     os.execv(path, [path, *_without_prepass_flags(arguments)])
+
+
+def working(what: str) -> AbstractContextManager[object]:
+    """A line that moves while something long goes on; on a terminal only, and gone at the end."""
+    if not sys.stderr.isatty():
+        return contextlib.nullcontext()
+    return Console(stderr=True).status(what)
 
 
 def load_files(command_line: CommandLine) -> None:

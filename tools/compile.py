@@ -35,6 +35,7 @@ from prepass.tools.common import (
     remark_printer,
     run_program,
     whole_output,
+    working,
 )
 from prepass.tools.split import split_source
 
@@ -143,7 +144,8 @@ class _Driver:
         with Compilation(self.session, source, name, start=self.start, print_diagnostics=True) as compilation:
             self.configure(compilation)
             hooks: dict[str, list[Hook]] = {"preprocessing": [lambda _: self.preprocess(compilation)]}
-            compilation.advance_with_hooks(self.stop, hooks, self.mode)
+            with working(f"compiling {name}"):
+                compilation.advance_with_hooks(self.stop, hooks, self.mode)
             self.write(compilation, output)
 
     def configure(self, compilation: Compilation) -> None:

@@ -22,6 +22,7 @@ from prepass.tools.common import (
     load_files,
     remark_printer,
     run_program,
+    working,
 )
 
 PROGRAM = "prepass-run"
@@ -75,7 +76,8 @@ def _main(arguments: list[str]) -> int:
         return _run_module(path, command_line)
     with tempfile.TemporaryDirectory(prefix="prepass-run-") as directory:
         program = Path(directory, "module.vmfb")
-        program.write_bytes(_compile(Path(path), command_line))
+        with working(f"compiling {path}"):
+            program.write_bytes(_compile(Path(path), command_line))
         return _run_module(str(program), command_line)
 
 

@@ -29,6 +29,7 @@ def compile(  # noqa: A001: the name users look for, as in `prepass.compile(...)
     flags: Sequence[str] = (),
     hooks: Mapping[str, Hook] | None = None,
     on_remark: RemarkHandler | None = None,
+    start: str = "start",
 ) -> bytes:
     """Compile a module for IREE.
 
@@ -41,6 +42,7 @@ def compile(  # noqa: A001: the name users look for, as in `prepass.compile(...)
         compiling in a process of its own; hooks cannot follow it there.
       hooks: Called with the module after the phase they are listed under.
       on_remark: Called with each remark of a prepass pass and its location.
+      start: The phase that the module has been through already, as `--compile-from`.
 
     Returns:
       The contents of a .vmfb file.
@@ -52,26 +54,15 @@ def compile(  # noqa: A001: the name users look for, as in `prepass.compile(...)
     """
     contents, name = read_module(source)
     text = str(pipeline) if pipeline is not None else ""
-    _check_phases(hooks or {})
+    _check_phases([start, *(hooks or {})])
     session = new_session()
     if _needs_process(session, flags):
         if hooks or on_remark:
             raise PrepassError("hooks and on_remark cannot be used with flags that the compiler keeps per process")
-        return _compile_in_process(contents, text, flags)
-    return _compile_here(session, contents, name, text, hooks or {}, on_remark)
-
-
-def _compile_here(
-    session: Session,
-    contents: bytes,
-    name: str,
-    pipeline: str,
-    hooks: Mapping[str, Hook],
-    on_remark: RemarkHandler | None,
-) -> bytes:
-    resolved = resolve_pipeline(pipeline, default_registry(), session.context) if pipeline else None
-    by_phase: dict[str, list[Hook]] = {phase: [hook] for phase, hook in hooks.items()}
-    with Compilation(session, contents, name) as compilation:
+        return _compile_in_process(contents, text, [f"--compile-from={start}", *flags])
+    by_phase: dict[str, list[Hook]] = {phase: [hook] for phase, hook in (hooks or {}).items()}
+    resolved = resolve_pipeline(text, default_registry(), session.context) if text else None
+    with Compilation(session, contents, name, start=start) as compilation:
         if resolved:
 
             def preprocess(_: ir.Operation) -> None:
@@ -82,10 +73,10 @@ def _compile_here(
         return compilation.bytecode()
 
 
-def _check_phases(hooks: Mapping[str, Hook]) -> None:
-    for phase in hooks:
-        if phase not in PHASES[1:]:
-            raise PrepassError(f"no phase '{phase}' to hook; phases are {', '.join(PHASES[1:])}")
+def _check_phases(phases: Sequence[str]) -> None:
+    for phase in phases:
+        if phase not in PHASES:
+            raise PrepassError(f"no phase '{phase}'; phases are {', '.join(PHASES)}")
 
 
 def _needs_process(session: Session, flags: Sequence[str]) -> bool:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from iree import runtime
@@ -12,13 +12,13 @@ from prepass.errors import PrepassError
 
 
 def load(
-    program: bytes, *, function: str = "main", device: str = "local-task"
+    program: bytes, *, function: str | None = None, device: str = "local-task"
 ) -> Callable[..., tuple[np.ndarray, ...]]:
     """A function of a program as a Python callable that takes and returns numpy arrays.
 
     Args:
       program: The contents of a .vmfb file, as `prepass.compile` returns them.
-      function: The exported function's name.
+      function: The exported function's name; may be left out when there is one.
       device: A device URI of the runtime: `local-task`, `local-sync`, `hip`, …
 
     Raises PrepassError when the device, the program or the function is not there;
@@ -28,15 +28,16 @@ def load(
         context = runtime.SystemContext(config=runtime.Config(device))
         module = runtime.VmModule.copy_buffer(context.instance, program)
         context.add_vm_module(module)
-        invoke = context.modules[module.name][function]
-    except (RuntimeError, ValueError, AttributeError, KeyError) as error:
-        raise PrepassError(f"cannot load '{function}' on {device}: {_first_line(error)}") from error
+    except (RuntimeError, ValueError) as error:
+        raise PrepassError(f"cannot load the program on {device}: {_first_line(error)}") from error
+    name = _function_name(module.function_names, function)
+    invoke = context.modules[module.name][name]
 
     def call(*inputs: np.ndarray) -> tuple[np.ndarray, ...]:
         try:
             results = invoke(*inputs)
         except (RuntimeError, ValueError) as error:
-            raise PrepassError(f"calling '{function}' on {device}: {_first_line(error)}") from error
+            raise PrepassError(f"calling '{name}' on {device}: {_first_line(error)}") from error
         many = results if isinstance(results, (tuple, list)) else (results,)
         return tuple(np.array(result.to_host() if hasattr(result, "to_host") else result) for result in many)
 
@@ -44,10 +45,21 @@ def load(
 
 
 def run(
-    program: bytes, *inputs: np.ndarray, function: str = "main", device: str = "local-task"
+    program: bytes, *inputs: np.ndarray, function: str | None = None, device: str = "local-task"
 ) -> tuple[np.ndarray, ...]:
     """Call a function of a program once; see `load`."""
     return load(program, function=function, device=device)(*inputs)
+
+
+def _function_name(exported: Sequence[str], wanted: str | None) -> str:
+    # Next to a function `f` stand the program's initializer and `f$async`, for callers with fences.
+    callable_names = [name for name in exported if name != "__init" and not name.endswith("$async")]
+    if wanted is None and len(callable_names) == 1:
+        return callable_names[0]
+    if wanted in callable_names:
+        return wanted
+    problem = f"no function '{wanted}'" if wanted else "several functions, and none is named"
+    raise PrepassError(f"the program has {problem}; it exports {', '.join(callable_names)}")
 
 
 def _first_line(error: Exception) -> str:

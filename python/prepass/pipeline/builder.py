@@ -24,7 +24,6 @@ from prepass.pipeline.resolve import PREFIX, ROOT, did_you_mean, print_pass, res
 from prepass.pipeline.result import PipelineResult
 from prepass.pipeline.text import parse_pipeline
 
-
 if TYPE_CHECKING:
     from prepass.pipeline.pass_methods import PassMethods
 else:

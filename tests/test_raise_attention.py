@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`prepass-raise-attention` keeps results, on llvm-cpu against numpy."""
+
+import json
+
+import numpy as np
+import pytest
+
+import prepass
+from prepass.checking.numerics import compare
+from prepass.checking.statistics import ProgramStatistics
+
+from .attention_cases import AttentionCase
+from .conftest import CORPUS, GFX942, LLVM_CPU
+
+PIPELINE = "builtin.module(prepass-raise-attention)"
+TOLERANCES = {"f32": 1e-5, "f16": 4e-3, "bf16": 3e-2}
+
+CASES = [
+    AttentionCase(),
+    AttentionCase(batch=(2, 3)),
+    AttentionCase(batch=(1, 2)),
+    AttentionCase(batch=(1,)),
+    AttentionCase(scale=0.25),
+    AttentionCase(scale=-0.5, key_transposed=True, batch=(2, 2)),
+    AttentionCase(key_transposed=True, value_channels=24),
+    AttentionCase(mask="bmk"),
+    AttentionCase(mask="bk", scale=0.125, batch=(2, 2)),
+    AttentionCase(mask="mk", scale=0.125),
+    AttentionCase(mask="k"),
+    AttentionCase(queries=1, keys=33),
+    AttentionCase(queries=5, keys=77, channels=40, value_channels=40),
+    *(AttentionCase(channels=c, value_channels=c) for c in (33, 64, 80, 128, 160, 256)),
+    *(AttentionCase(element=e, batch=(2, 2), channels=64, value_channels=64, scale=0.125) for e in ("f16", "bf16")),
+    *(AttentionCase(element=e, mask="mk", key_transposed=True, scale=0.25) for e in ("f16", "bf16")),
+]
+
+
+def raised(case: AttentionCase) -> prepass.pipeline.result.PipelineResult:
+    result = prepass.Pipeline.parse(PIPELINE).run(case.module())
+    assert str(result.module).count("iree_linalg_ext.attention") == 1, result.remarks
+    assert "linalg.softmax" not in str(result.module)
+    assert "batch_matmul" not in str(result.module)
+    return result
+
+
+@pytest.mark.parametrize("level", ["O0", "O3"])
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_results_stay_the_same(case, level):
+    raised(case)
+    flags = (*LLVM_CPU, f"--iree-opt-level={level}")
+    statistics = ProgramStatistics()
+    program = prepass.compile(case.module(), pipeline=PIPELINE, flags=flags, hooks=statistics.hooks)
+    # A mask is brought to f32 and clamped, in a dispatch of its own where it does not fuse.
+    assert statistics.dispatches <= (2 if case.mask else 1)
+    inputs = case.inputs()
+    difference = compare(prepass.run(program, *inputs), [case.reference(*inputs)])
+    assert difference.within(TOLERANCES[case.element]), difference
+
+
+def test_twice_is_once():
+    for case in CASES:
+        once = raised(case)
+        assert prepass.Pipeline.parse(PIPELINE).run(once.module).diff == ""
+
+
+def test_gfx942_compiles_to_one_dispatch():
+    case = AttentionCase(batch=(2, 10), queries=4096, keys=4096, channels=64, value_channels=64, element="f16")
+    statistics = ProgramStatistics()
+    prepass.compile(case.module(), pipeline=PIPELINE, flags=GFX942, hooks=statistics.hooks)
+    assert (statistics.dispatches, statistics.transient_bytes) == (1, 0)
+
+
+def test_the_unet_attention_is_raised_whole(corpus, program):
+    path = corpus / "seeds" / "sdxl_unet_attention.mlir"
+    text = program("prepass-opt", path, f"--pass-pipeline={PIPELINE}").stdout.decode()
+    assert text.count("iree_linalg_ext.attention") == 1
+    assert "softmax" not in text
+    assert "batch_matmul" not in text
+
+
+EXPECTED = json.loads((CORPUS / "attention" / "expected.json").read_text()) if CORPUS.is_dir() else {}
+
+
+@pytest.mark.parametrize("level", ["O0", "O3"])
+@pytest.mark.parametrize("name", sorted(EXPECTED))
+def test_exported_models_are_raised_and_right(name, level, corpus):
+    path = corpus / "attention" / f"{name}.mlir"
+    counts: list[int] = []
+
+    def count(module):
+        counts.append(str(module).count("iree_linalg_ext.attention"))
+
+    program = prepass.compile(
+        path,
+        pipeline=PIPELINE,
+        flags=(*LLVM_CPU, f"--iree-opt-level={level}"),
+        hooks={"preprocessing": count},
+        start="abi",
+    )
+    assert counts == [EXPECTED[name]]
+    arrays = np.load(path.with_suffix(".npz"))
+    inputs = [arrays[key] for key in sorted(arrays, key=_number) if key.startswith("in")]
+    outputs = [arrays[key] for key in sorted(arrays, key=_number) if key.startswith("out")]
+    for result, output in zip(prepass.run(program, *inputs), outputs, strict=True):
+        half = min(result.dtype.itemsize, output.dtype.itemsize) < 4 or "f16" in name
+        assert compare([result], [output]).within(2e-2 if half else 1e-4)
+
+
+def _number(key: str) -> int:
+    return int("".join(filter(str.isdigit, key)))
