@@ -2,5 +2,7 @@
 """The passes of prepass. A pass is imported when a pipeline first names it."""
 
 PASSES: dict[str, str] = {
+    "prepass-merge-constants": "prepass.passes.merge_constants:MergeConstantsPass",
+    "prepass-strip-assertions": "prepass.passes.strip_assertions:StripAssertionsPass",
     "prepass-raise-attention": "prepass.passes.raise_attention:RaiseAttentionPass",
 }

@@ -9,15 +9,15 @@ from dataclasses import dataclass, replace
 
 from iree.compiler import ir
 
-from prepass.ir.attention_loops import Loops, OperandIndex, find_loops
-from prepass.ir.axes import Group, index_leaves, leaves
+from prepass.ir.attention_loops import Loops, find_loops
+from prepass.ir.axes import Group, Index, index_leaves, leaves
 from prepass.ir.contraction import Contraction, contraction_result
 from prepass.ir.emit import Extents
 from prepass.ir.expressions import Expr, Read, as_constant, axes_of
 from prepass.ir.match import NoMatch
 from prepass.ir.operands import Source, sources
-from prepass.ir.scores import Argument, Factor, Scores, match_scores
-from prepass.ir.softmax import Softmax, activation_in, match_softmax
+from prepass.ir.scores import Factor, Scores, match_scores
+from prepass.ir.softmax import Softmax, activation_in, computes_softmax, match_softmax
 
 _SEARCH_LIMIT = 1000
 
@@ -37,12 +37,12 @@ class Attention:
       element_type: Of Q, K and V.
     """
 
-    query: tuple[Source, OperandIndex]
-    key: tuple[Source, OperandIndex]
-    value: tuple[Source, OperandIndex]
+    query: tuple[Source, Index]
+    key: tuple[Source, Index]
+    value: tuple[Source, Index]
     loops: Loops
     scale: tuple[Factor, ...]
-    function: Expr | Argument | None
+    function: Expr | None
     mask: Expr | None
     zero_if_masked: bool
     result: Read
@@ -70,8 +70,6 @@ def match_attention(op: ir.Operation, fill_limit: float) -> Attention | None:
     if as_constant(contraction.init) != 0:
         raise NoMatch("the contraction with the values accumulates onto a tensor", op)
     scores = match_scores(softmax.scores, contraction.axes, fill_limit, softmax.op)
-    if as_constant(scores.contraction.init) != 0:
-        raise NoMatch("the contraction of Q and K accumulates onto a tensor", scores.contraction.op)
     if not leads_only_to(softmax.op, op):
         raise NoMatch("the probabilities have another use", softmax.op)
     if not leads_only_to(scores.contraction.op, op):
@@ -113,6 +111,21 @@ def leads_only_to(op: ir.Operation, root: ir.Operation) -> bool:
     return True
 
 
+def unweighted_softmaxes(ops: list[ir.Operation], roots: list[ir.Operation]) -> list[ir.Operation]:
+    """The ops among `ops` that compute a softmax none of the contractions `roots` reads."""
+    return [op for op in ops if computes_softmax(op) and not any(root in roots for root in _users(op))]
+
+
+def _users(op: ir.Operation) -> set[ir.Operation]:
+    """What is computed from `op`, near it."""
+    pending, seen = [op], {op}
+    while pending and len(seen) < _SEARCH_LIMIT:
+        users = {use.owner.operation for result in pending.pop().results for use in result.uses} - seen
+        seen |= users
+        pending.extend(users)
+    return seen
+
+
 def _arrange(result: Read, values: Expr, scores: Scores, keys: Group, op: ir.Operation) -> Attention:
     """Choose which tensors to read, so that nothing is expanded and as little as possible is transposed."""
     candidates = [
@@ -123,6 +136,8 @@ def _arrange(result: Read, values: Expr, scores: Scores, keys: Group, op: ir.Ope
     if not all(candidates):
         raise NoMatch("Q, K or V is computed inside the contraction", op)
     element = _common_type(candidates)
+    if not isinstance(element, (ir.F16Type, ir.BF16Type, ir.F32Type)):
+        raise NoMatch(f"attention does not compute in {element}", op)
     chosen = [[s for s in found if s.element_type == element] or found[-1:] for found in candidates]
     mask_axes = axes_of(scores.mask) if scores.mask is not None else set()
     best: tuple[tuple[float, ...], Attention] | None = None
@@ -157,9 +172,9 @@ def _attention(
 ) -> Attention:
     query, key, value = operands
     return Attention(
-        query=(query, loops.query_index(query.read)),
-        key=(key, loops.key_index(key.read)),
-        value=(value, loops.value_index(value.read)),
+        query=(query, loops.query_dims(query.read)),
+        key=(key, loops.key_dims(key.read)),
+        value=(value, loops.value_dims(value.read)),
         loops=loops,
         scale=(*scores.scale, *query.factors, *key.factors),
         function=scores.function,
@@ -171,12 +186,11 @@ def _attention(
 
 
 def _cost(attention: Attention) -> tuple[float, ...]:
-    """Elements read, then copies made, then dims in another order than the usual; shortest producer chain last."""
+    """Elements read, then copies made; the tensors furthest up, so that what only moves data drops out, come first."""
     operands = (attention.query, attention.key, attention.value)
     elements = sum(math.prod(a.extent or 64 for a in index_leaves(source.read.index)) for source, _ in operands)
-    copies = sum(index_leaves(source.read.index) != index_leaves(index.dims) for source, index in operands)
-    swapped = sum(index.swapped for _, index in operands)
-    return elements, copies, swapped, -sum(source.depth for source, _ in operands)
+    copies = sum(index_leaves(source.read.index) != index_leaves(dims) for source, dims in operands)
+    return elements, copies, -sum(source.depth for source, _ in operands)
 
 
 def _all_axes(attention: Attention) -> Group:

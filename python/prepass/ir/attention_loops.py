@@ -11,14 +11,6 @@ from prepass.ir.expressions import Read
 
 
 @dataclass(frozen=True)
-class OperandIndex:
-    """The dims an operand is brought to; `swapped` when its last two are not in the usual order."""
-
-    dims: Index
-    swapped: bool = False
-
-
-@dataclass(frozen=True)
 class Loops:
     """The loops of an attention op, each a group of axes; one of extent 1 has an axis of its own.
 
@@ -41,22 +33,21 @@ class Loops:
         """All loops, in the op's order."""
         return (*self.batch, *self.m, self.n, self.k1, self.k2)
 
-    @property
-    def result_index(self) -> Index:
-        """The dims of the op's result."""
-        return (*self.batch, *self.m, self.n)
-
-    def query_index(self, read: Read) -> OperandIndex:
+    def query_dims(self, read: Read) -> Index:
         """The dims Q is brought to."""
-        return OperandIndex((*self._batch_of(read), *self.m, self.k1))
+        return _dims(read, self.batch, (*self.m, self.k1))
 
-    def key_index(self, read: Read) -> OperandIndex:
+    def key_dims(self, read: Read) -> Index:
         """The dims K is brought to."""
-        return self._either_order(read, self.k2, self.k1)
+        return _dims(read, self.batch, (self.k2, self.k1))
 
-    def value_index(self, read: Read) -> OperandIndex:
+    def value_dims(self, read: Read) -> Index:
         """The dims V is brought to."""
-        return self._either_order(read, self.k2, self.n)
+        return _dims(read, self.batch, (self.k2, self.n))
+
+    def result_dims(self, read: Read) -> Index:
+        """The dims of the op's result."""
+        return _dims(read, self.batch, (*self.m, self.n))
 
     def mask_index(self, axes: set[Axis]) -> Index:
         """The dims of a mask that varies along `axes`."""
@@ -66,21 +57,25 @@ class Loops:
         present = set(index_leaves(read.index))
         return tuple(group for group in self.batch if present.intersection(group))
 
-    def _either_order(self, read: Read, first: Group, second: Group) -> OperandIndex:
-        batch = self._batch_of(read)
-        swapped = (*batch, second, first)
-        is_swapped = index_leaves(read.index) == index_leaves(swapped) != index_leaves((*batch, first, second))
-        return OperandIndex(swapped if is_swapped else (*batch, first, second), is_swapped)
+
+def _dims(read: Read, batch: Index, others: Index) -> Index:
+    """The loops of an operand in the order it is laid out, so that none is moved; of extent 1 next to last."""
+    present = index_leaves(read.index)
+    laid_out = [loop for loop in (*batch, *others) if loop[0] in present]
+    laid_out.sort(key=lambda loop: present.index(loop[0]))
+    return (*laid_out[:-1], *(loop for loop in others if loop[0] not in present), *laid_out[-1:])
 
 
 def find_loops(query: Read, key: Read, value: Read, result: Read, mask: set[Axis]) -> Loops | None:
     """Sort the axes of the operands into loops, or None when they are not those of attention.
 
     Axes become one loop where every operand, mask included, has all or none of
-    them: a mask that is broadcast along heads is not expanded along them.
+    them, and has them side by side. So a mask that is broadcast along heads is
+    not expanded along them, and no operand is transposed. This is also the form
+    that the compiler's own folding of transposes and reshapes leaves alone: a
+    lowering config is by loop, and would not fit another number of them.
     """
-    q, k, v = (index_leaves(read.index) for read in (query, key, value))
-    o = index_leaves(result.index)
+    orders = q, k, v, o = tuple(index_leaves(read.index) for read in (query, key, value, result))
     m = [axis for axis in o if axis in q and axis not in k and axis not in v]
     n = [axis for axis in o if axis in v and axis not in q and axis not in k]
     batch = [axis for axis in o if axis in k or (axis in q and axis in v)]
@@ -90,19 +85,27 @@ def find_loops(query: Read, key: Read, value: Read, result: Read, mask: set[Axis
         return None
     if not mask <= {*batch, *m, *k2}:
         return None
-    batch_loops = _merge(batch, lambda axis: (axis in q, axis in k, axis in v, axis in mask))
-    m_loops = _merge(m, lambda axis: axis in mask)
-    return Loops(batch_loops, m_loops or (_loop([]),), _loop(n), _loop(k1), _loop(k2))
+
+    def together(a: Axis, b: Axis) -> bool:
+        if (a in mask) != (b in mask):
+            return False
+        return all((a in order) == (b in order) and (a not in order or _follows(order, a, b)) for order in orders)
+
+    return Loops(_merge(batch, together), _merge(m, together) or (_loop([]),), _loop(n), _loop(k1), _loop(k2))
+
+
+def _follows(order: Group, a: Axis, b: Axis) -> bool:
+    return order.index(b) == order.index(a) + 1
 
 
 def _loop(axes: list[Axis]) -> Group:
     return tuple(axes) or (Axis(1),)
 
 
-def _merge(axes: list[Axis], presence: Callable[[Axis], object]) -> Index:
+def _merge(axes: list[Axis], together: Callable[[Axis, Axis], bool]) -> Index:
     groups: list[Group] = []
     for axis in axes:
-        if groups and presence(groups[-1][-1]) == presence(axis):
+        if groups and together(groups[-1][-1], axis):
             groups[-1] = (*groups[-1], axis)
         else:
             groups.append((axis,))

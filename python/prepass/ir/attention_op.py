@@ -10,12 +10,22 @@ from iree.compiler import ir
 from iree.compiler.dialects import arith, linalg
 
 from prepass.ir.attention import Attention
-from prepass.ir.attention_loops import Loops
-from prepass.ir.axes import Index, static_extent
+from prepass.ir.axes import Group, Index, static_extent
 from prepass.ir.emit import Extents, constant, emit_scalar, emit_tensor, empty, generic, relayout
-from prepass.ir.expressions import Apply, Constant, Expr, Read, Scalar, as_constant, axes_of, element_type, type_of
+from prepass.ir.expressions import (
+    Apply,
+    Argument,
+    Constant,
+    Expr,
+    Read,
+    Scalar,
+    as_constant,
+    axes_of,
+    element_type,
+    type_of,
+)
 from prepass.ir.masks import to_f32
-from prepass.ir.scores import Argument, Factor
+from prepass.ir.scores import Factor
 from prepass.ir.targets.attention import AttentionShape
 
 OP_NAME = "iree_linalg_ext.attention"
@@ -26,6 +36,7 @@ def attention_shape(attention: Attention) -> AttentionShape:
     """The extents that choose a lowering config."""
     loops = attention.loops
     *groups, queries = loops.m
+    _, value = attention.value
     return AttentionShape(
         batch=tuple(static_extent(loop) for loop in (*loops.batch, *groups)),
         m=static_extent(queries),
@@ -33,7 +44,7 @@ def attention_shape(attention: Attention) -> AttentionShape:
         k1=static_extent(loops.k1),
         k2=static_extent(loops.k2),
         element_type=str(attention.element_type),
-        value_transposed=attention.value[1].swapped,
+        value_transposed=value.index(loops.n) < value.index(loops.k2),
         masked=attention.mask is not None,
     )
 
@@ -44,15 +55,16 @@ def build_attention(
     """Build the op at the current insertion point; returns a value of `result_type`, the program's layout."""
     extents = attention.extents
     operands = [attention.query, attention.key, attention.value]
-    values = [_operand(source.read, index.dims, attention.element_type, extents) for source, index in operands]
-    indices: list[Index] = [index.dims for _, index in operands] + [()]
+    values = [_operand(source.read, dims, attention.element_type, extents) for source, dims in operands]
+    indices: list[Index] = [dims for _, dims in operands] + [()]
     values.append(emit_scale(attention.scale))
     if attention.mask is not None:
         mask_index = attention.loops.mask_index(axes_of(attention.mask))
         values.append(emit_tensor(attention.mask, mask_index, ir.F32Type.get(), extents))
         indices.append(mask_index)
-    indices.append(attention.loops.result_index)
-    init = empty(attention.loops.result_index, result_type.element_type, extents)
+    result_dims = attention.loops.result_dims(attention.result)
+    indices.append(result_dims)
+    init = empty(result_dims, result_type.element_type, extents)
     maps = [ir.AffineMapAttr.get(_map(attention.loops.all, index)) for index in indices]
     op = ir.Operation.create(
         OP_NAME,
@@ -64,8 +76,8 @@ def build_attention(
     _build_region(op, attention.function)
     result = op.result
     if attention.zero_if_masked:
-        result = _zero_masked_rows(result, values[-1], attention.loops, indices[-2], extents)
-    return relayout(result, attention.loops.result_index, attention.result.index, extents)
+        result = _zero_masked_rows(result, result_dims, values[-1], indices[-2], attention.loops.k2, extents)
+    return relayout(result, result_dims, attention.result.index, extents)
 
 
 def emit_scale(factors: tuple[Factor, ...]) -> ir.Value:
@@ -91,15 +103,16 @@ def _operand(read: Read, dims: Index, element: ir.Type, extents: Extents) -> ir.
     return emit_tensor(Apply("arith.extf", (read,), element), dims, element, extents)
 
 
-def _zero_masked_rows(result: ir.Value, mask: ir.Value, loops: Loops, mask_index: Index, extents: Extents) -> ir.Value:
+def _zero_masked_rows(
+    result: ir.Value, dims: Index, mask: ir.Value, mask_index: Index, keys: Group, extents: Extents
+) -> ir.Value:
     """`result` with the rows set to 0 that `mask` makes -inf for every key."""
     f32 = ir.F32Type.get()
-    rows = tuple(loop for loop in mask_index if loop != loops.k2)
+    rows = tuple(loop for loop in mask_index if loop != keys)
     lowest = constant(-math.inf, f32)
     init = linalg.fill(lowest, outs=[empty(rows, f32, extents)])
     maps = [_map(mask_index, mask_index), _map(mask_index, rows)]
     largest = generic([mask], init, maps, lambda arguments: arith.maximumf(*arguments))
-    dims = loops.result_index
 
     def zero_if_masked(arguments: Sequence[ir.Value]) -> ir.Value:
         row, value, _ = arguments
@@ -114,7 +127,7 @@ def _map(loops: Index, index: Index) -> ir.AffineMap:
     return ir.AffineMap.get(len(loops), 0, [ir.AffineExpr.get_dim(loops.index(loop)) for loop in index])
 
 
-def _build_region(op: ir.Operation, function: Expr | Argument | None) -> None:
+def _build_region(op: ir.Operation, function: Expr | None) -> None:
     """The op's region. Its argument is the score times log2(e), and so must its result be."""
     f32 = ir.F32Type.get()
     block = op.regions[0].blocks.append(f32, arg_locs=[op.location])
@@ -127,7 +140,7 @@ def _build_region(op: ir.Operation, function: Expr | Argument | None) -> None:
         ir.Operation.create("iree_linalg_ext.yield", [], [score])
 
 
-def _in_f32(expr: Expr | Argument, argument: ir.Value) -> Expr:
+def _in_f32(expr: Expr, argument: ir.Value) -> Expr:
     f32 = ir.F32Type.get()
     if isinstance(expr, Argument):
         return Scalar(argument)

@@ -89,7 +89,8 @@ def read_contraction(read: Read) -> Contraction | None:
     product = head(reduction.term)
     if not isinstance(product, Apply) or product.name != "arith.mulf":
         return None
-    return Contraction(reduction.op, *product.operands, reduction.axes, reduction.init)
+    lhs, rhs = product.operands
+    return Contraction(reduction.op, lhs, rhs, reduction.axes, reduction.init)
 
 
 def contraction_result(op: ir.Operation) -> tuple[Read, Contraction] | None:

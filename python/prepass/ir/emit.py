@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 
@@ -104,7 +105,8 @@ def emit_tensor(expr: Expr, index: Index, element: ir.Type, extents: Extents) ->
     maps.append(ir.AffineMap.get_identity(len(loops)))
 
     def body(arguments: Sequence[ir.Value]) -> ir.Value:
-        return emit_scalar(expr, dict(zip(reads, arguments, strict=False)), [loop[0] for loop in loops])
+        elements = dict(zip(reads, arguments, strict=False))
+        return emit_scalar(expr, elements, lambda group: _emit_position(group, loops, extents))
 
     result = generic(list(reads.values()), empty(loops, element, extents), maps, body)
     return relayout(result, loops, index, extents)
@@ -140,9 +142,15 @@ def generic(
 
 
 def emit_scalar(
-    expr: Expr, reads: dict[tuple[ir.Value, Index], ir.Value] | None = None, loops: Sequence[Axis] = ()
+    expr: Expr,
+    reads: dict[tuple[ir.Value, Index], ir.Value] | None = None,
+    position: Callable[[Group], ir.Value] | None = None,
 ) -> ir.Value:
-    """The value of an expression; `reads` gives tensor elements, others must be uniform and are extracted."""
+    """The value of an expression.
+
+    `reads` gives the tensor elements; those it does not have are extracted and
+    must be uniform. `position` gives where in the iteration space this is.
+    """
     values: dict[Expr, ir.Value] = {}
 
     def emit(expr: Expr) -> ir.Value:
@@ -158,8 +166,8 @@ def emit_scalar(
                 return value
             case Read(value, index):
                 return (reads or {}).get((value, resolve(index))) or _extract(value)
-            case Position(group):
-                return _emit_position(group, loops)
+            case Position(group) if position is not None:
+                return position(group)
             case Apply(name, operands, type_, attributes):
                 operand_values = [emit(operand) for operand in operands]
                 return ir.Operation.create(name, [type_], operand_values, dict(attributes)).result
@@ -205,15 +213,13 @@ def _extract(value: ir.Value) -> ir.Value:
     return ir.Operation.create("tensor.extract", [element_type(value)], [value, *indices]).result
 
 
-def _emit_position(group: Group, loops: Sequence[Axis]) -> ir.Value:
-    position = index_constant(0)
+def _emit_position(group: Group, loops: Index, extents: Extents) -> ir.Value:
+    position: ir.Value | None = None
     for axis in leaves(group):
-        dim = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), list(loops).index(axis))
+        dim = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), loops.index((axis,)))
         here = ir.Operation.create("linalg.index", [ir.IndexType.get()], attributes={"dim": dim}).result
-        if axis.extent is not None:
-            position = arith.muli(position, index_constant(axis.extent))
-        position = arith.addi(position, here)
-    return position
+        position = here if position is None else arith.addi(arith.muli(position, extents.value(axis)), here)
+    return index_constant(0) if position is None else position
 
 
 def _tensor_type(index: Index, element: ir.Type) -> ir.RankedTensorType:
@@ -224,7 +230,7 @@ def _tensor_type(index: Index, element: ir.Type) -> ir.RankedTensorType:
 
 def _runs(source: Index, target: Index) -> list[list[Group]]:
     """The dims of `source` cut where `target` does not keep neighbours together."""
-    following = {a: b for group in target for a, b in zip(group, group[1:], strict=False)}
+    following = {a: b for group in target for a, b in itertools.pairwise(group)}
     dims: list[list[Group]] = []
     for group in source:
         runs: list[Group] = []

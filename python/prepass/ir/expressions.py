@@ -65,7 +65,12 @@ class Accumulator:
     """The running value of a reduction, inside the reduction's body."""
 
 
-Expr = Constant | Scalar | Read | Position | Apply | Accumulator
+@dataclass(frozen=True)
+class Argument:
+    """What a function is applied to, inside the function."""
+
+
+Expr = Constant | Scalar | Read | Position | Apply | Accumulator | Argument
 
 FLOAT_CASTS = ("arith.extf", "arith.truncf")
 
@@ -80,8 +85,8 @@ def type_of(expr: Expr) -> ir.Type:
         return element_type(expr.value)
     if isinstance(expr, Position):
         return ir.IndexType.get()
-    if isinstance(expr, Accumulator):
-        raise TypeError("an accumulator has the type of its reduction")
+    if isinstance(expr, (Accumulator, Argument)):
+        raise TypeError("a placeholder has no type of its own")
     return expr.value.type if isinstance(expr, Scalar) else expr.type
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The tensors a contraction operand can be read from: itself, or what it was transposed, broadcast, cast or scaled from."""
+"""The tensors a contraction operand can be read from: itself, or what it was transposed, broadcast, cast from."""
 
 from __future__ import annotations
 

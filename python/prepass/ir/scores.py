@@ -19,20 +19,22 @@ from prepass.ir.contraction import Contraction, read_contraction
 from prepass.ir.expressions import (
     FLOAT_CASTS,
     Apply,
+    Argument,
     Constant,
     Expr,
     Read,
     as_constant,
     axes_of,
     expand,
-    head,
     type_of,
     without_broadcasts,
 )
-from prepass.ir.masks import add_masks, is_masking_fill, masked_fill, sanitize
+from prepass.ir.masks import FLOOR, add_masks, is_masking_fill, masked_fill, sanitize
 from prepass.ir.match import NoMatch, defining_op
 
-_POINTWISE = ("math.tanh", "math.exp", "math.absf", "arith.negf")
+# A mask can be scaled by these and still mask out what it did.
+_MASK_SCALES = (1e-3, 10.0)
+_POINTWISE = ("math.tanh", "math.exp", "math.absf")
 
 
 @dataclass(frozen=True)
@@ -42,10 +44,10 @@ class Factor:
     expr: Expr
     inverse: bool = False
 
-
-@dataclass(frozen=True)
-class Argument:
-    """The scaled contraction, inside the function that is applied to it."""
+    @property
+    def name(self) -> str:
+        """The op that applies it."""
+        return "arith.divf" if self.inverse else "arith.mulf"
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ class Scores:
 
     contraction: Contraction
     scale: tuple[Factor, ...] = ()
-    function: Expr | Argument | None = None
+    function: Expr | None = None
     mask: Expr | None = None
 
 
@@ -94,7 +96,7 @@ class _ScoresMatcher:
                 op = defining_op(expr.value) or op
                 contraction = self._contraction(expr)
                 if contraction is not None:
-                    return Scores(contraction)
+                    return self._add(Scores(contraction), contraction.init)
                 expanded = expand(expr)
                 if expanded is None:
                     break
@@ -171,13 +173,19 @@ class _ScoresMatcher:
         if axes_of(factor.expr):
             raise NoMatch("the scores are scaled by a tensor, not by one number", op)
         if scores.mask is not None:
-            raise NoMatch("the scores are scaled after they are masked", op)
+            scores = replace(scores, mask=self._scaled_mask(scores.mask, factor, op))
         if scores.function is None:
             return replace(scores, scale=(*scores.scale, factor))
-        name = "arith.divf" if factor.inverse else "arith.mulf"
         if as_constant(factor.expr) is None:
             raise NoMatch("the function applied to the scores depends on a runtime value", op)
-        return replace(scores, function=Apply(name, (scores.function, factor.expr), type_of(factor.expr)))
+        return replace(scores, function=Apply(factor.name, (scores.function, factor.expr), type_of(factor.expr)))
+
+    def _scaled_mask(self, mask: Expr, factor: Factor, op: ir.Operation) -> Expr:
+        number = as_constant(factor.expr)
+        magnitude = 0.0 if not number else 1 / number if factor.inverse else number
+        if not _MASK_SCALES[0] <= magnitude <= _MASK_SCALES[1]:
+            raise NoMatch("masked scores are scaled by a number that is not known, or not of the order of 1", op)
+        return Apply(factor.name, (mask, Constant(float(number or 0), type_of(mask))), type_of(mask))
 
     def _select(self, expr: Apply, op: ir.Operation) -> Scores:
         condition, *branches = expr.operands
@@ -196,8 +204,9 @@ class _ScoresMatcher:
             raise NoMatch("the scores are clamped", op)
         if scores.mask is None:
             return scores
-        return replace(scores, mask=Apply(expr.name, (scores.mask, sanitize(floor)), type_of(scores.mask)))
+        f32 = type_of(scores.mask)
+        return replace(scores, mask=Apply(expr.name, (scores.mask, Constant(FLOOR, f32)), f32))
 
 
-def _function_of(scores: Scores) -> Expr | Argument:
+def _function_of(scores: Scores) -> Expr:
     return Argument() if scores.function is None else scores.function

@@ -12,10 +12,22 @@ import math
 from dataclasses import dataclass
 
 from iree.compiler import ir
+from iree.compiler.dialects import arith
 
-from prepass.ir.axes import Group, leaves
+from prepass.ir.axes import Axis, Group, leaves
 from prepass.ir.contraction import read_reduction
-from prepass.ir.expressions import FLOAT_CASTS, Apply, Expr, Read, as_constant, axes_of, expand, head, same
+from prepass.ir.expressions import (
+    FLOAT_CASTS,
+    Apply,
+    Expr,
+    Read,
+    as_constant,
+    axes_of,
+    expand,
+    head,
+    same,
+    tensor_sizes,
+)
 from prepass.ir.match import NoMatch, defining_op
 
 _ACTIVATIONS = ("math.exp", "math.erf", "math.tanh")
@@ -52,7 +64,26 @@ def match_softmax(expr: Expr, keys: Group, root: ir.Operation) -> Softmax | None
         return _match_guarded(expr, keys, op)
     if expr.name != "arith.divf":
         return None
-    return _match_quotient(*expr.operands, keys, op)
+    return _match_quotient(expr, keys, op)
+
+
+def computes_softmax(op: ir.Operation) -> bool:
+    """Whether `op` is the last op of a softmax over any dim."""
+    if op.name == "linalg.softmax":
+        return True
+    if op.name != "linalg.generic" or len(op.results) != 1:
+        return False
+    if not any(nested.operation.name == "arith.divf" for nested in op.regions[0].blocks[0]):
+        return False
+    index = tuple((Axis(size),) for size in tensor_sizes(op.results[0]))
+    quotient = head(Read(op.results[0], index))
+    if not isinstance(quotient, Apply) or quotient.name != "arith.divf":
+        return False
+    keys = axes_of(quotient.operands[0]) - axes_of(head(quotient.operands[1]))
+    try:
+        return bool(keys) and _match_quotient(quotient, tuple(keys), op) is not None
+    except NoMatch:
+        return False
 
 
 def activation_in(expr: Expr, budget: int = 12) -> str | None:
@@ -82,7 +113,7 @@ def _match_product(product: Apply, keys: Group, op: ir.Operation) -> Softmax | N
     for expr, factor in (product.operands, product.operands[::-1]):
         inverse = head(factor)
         if isinstance(inverse, Apply) and inverse.name == "arith.divf" and as_constant(inverse.operands[0]) == 1:
-            return _match_quotient(expr, inverse.operands[1], keys, op)
+            return _match_quotient(Apply("arith.divf", (expr, inverse.operands[1]), product.type), keys, op)
         constant = as_constant(factor)
         if constant is not None and constant != 1:
             continue
@@ -94,7 +125,8 @@ def _match_product(product: Apply, keys: Group, op: ir.Operation) -> Softmax | N
     return None
 
 
-def _match_quotient(numerator: Expr, denominator: Expr, keys: Group, op: ir.Operation) -> Softmax | None:
+def _match_quotient(quotient: Apply, keys: Group, op: ir.Operation) -> Softmax | None:
+    numerator, denominator = quotient.operands
     exponential = head(numerator)
     divisor = head(denominator)
     if not isinstance(exponential, Apply) or exponential.name != "math.exp" or not isinstance(divisor, Read):
@@ -104,10 +136,8 @@ def _match_quotient(numerator: Expr, denominator: Expr, keys: Group, op: ir.Oper
     reduction = read_reduction(divisor, keys)
     if reduction is None or reduction.combiner != "arith.addf":
         return None
-    if not same(reduction.term, exponential):
+    if not same(reduction.term, exponential) or as_constant(reduction.init) != 0:
         raise NoMatch("the divisor is not the sum of the exponentials it divides", op)
-    if as_constant(reduction.init) != 0:
-        raise NoMatch("the sum of exponentials does not start from 0", op)
     return Softmax(_without_shift(exponential.operands[0], keys), op)
 
 
@@ -120,11 +150,18 @@ def _match_guarded(select: Apply, keys: Group, op: ir.Operation) -> Softmax | No
     row = head(condition)
     reduction = read_reduction(row, keys) if isinstance(row, Read) else None
     if reduction is not None and reduction.combiner == "arith.andi" and as_constant(guarded) == 0:
-        masked = head(reduction.term)
-        is_equal = isinstance(masked, Apply) and masked.name == "arith.cmpf"
-        if is_equal and as_constant(masked.operands[1]) == -math.inf and same(masked.operands[0], softmax.scores):
+        if _is_minus_infinity(head(reduction.term), softmax.scores):
             return Softmax(softmax.scores, op, zero_if_masked=True)
     raise NoMatch("a select replaces probabilities on a condition that is not understood", op)
+
+
+def _is_minus_infinity(condition: Expr, scores: Expr) -> bool:
+    """Whether `condition` is that `scores` equal -inf."""
+    if not isinstance(condition, Apply) or condition.name != "arith.cmpf":
+        return False
+    ordered_equal = ir.IntegerAttr(dict(condition.attributes)["predicate"]).value == arith.CmpFPredicate.OEQ
+    value, limit = condition.operands
+    return ordered_equal and as_constant(limit) == -math.inf and same(value, scores)
 
 
 def _without_shift(exponent: Expr, keys: Group) -> Expr:
