@@ -60,15 +60,19 @@ from prepass.ir.expressions import indexing_maps
 from prepass.ir.match import NoMatch
 from prepass.ir.targets import Target
 from prepass.ir.targets.attention import NoConfig, attention_attributes
+from prepass.ir.targets.llvm_cpu import LARGEST_DEFAULT_HEAD_DIM
 from prepass.pipeline.base import Pass, PassContext
 from prepass.pipeline.options import option
 
 
-def _match_attributes(attention: Attention, target: Target | None, op: ir.Operation) -> dict[str, ir.Attribute]:
-    if target is None:
-        return {}
+def _match_target(attention: Attention, target: Target | None, op: ir.Operation) -> None:
+    """Raise NoMatch where the target would compute the op wrongly, whatever `prepass-configure-attention` does."""
+    shape = attention_shape(attention)
+    if target is None and (shape.k1 is None or shape.k1 > LARGEST_DEFAULT_HEAD_DIM):
+        raise NoMatch("no target is known, and llvm-cpu needs a lowering config for such a head dim", op)
     try:
-        return attention_attributes(target, attention_shape(attention))
+        if target is not None:
+            attention_attributes(target, shape)
     except NoConfig as miss:
         raise NoMatch(miss.reason, op) from miss
 
@@ -90,12 +94,12 @@ def _raise(op: ir.Operation, context: PassContext, fill_limit: float) -> ir.Valu
     attention = match_attention(op, fill_limit)
     if attention is None:
         return None
-    attributes = _match_attributes(attention, context.target, op)
+    _match_target(attention, context.target, op)
     root = _narrowing_user(op) or op
     context.applied(root, "raised to iree_linalg_ext.attention")
     context.count("raised")
     with ir.InsertionPoint(root), root.location:
-        result = build_attention(attention, ir.RankedTensorType(root.result.type), attributes)
+        result = build_attention(attention, ir.RankedTensorType(root.result.type))
     root.result.replace_all_uses_with(result)
     return root.result
 
@@ -117,6 +121,7 @@ class RaiseAttentionPass(Pass):
     """Raise decomposed attention to `iree_linalg_ext.attention`."""
 
     name = "prepass-raise-attention"
+    followed_by = ("prepass-configure-attention",)
     dependent_dialects = ("arith", "iree_linalg_ext", "linalg", "math", "tensor")
     fill_limit: float = option(-1e4, help="Scores that a select replaces by a number up to this are masked out.")
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, seed, settings
+from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 import prepass
@@ -76,7 +76,9 @@ class AttentionGraph:
         self.graph = Graph()
         self.shape = draw(shapes)
         self.element = draw(st.sampled_from(["f32", "f32", "f16", "bf16"]))
-        self.near_miss = draw(st.sampled_from(NEAR_MISSES + ("",) * 4))
+        # What stays decomposed is computed in its own type, where half precision overflows, and stock IREE cannot
+        # link an f16 softmax for the CPU; so these are f32.
+        self.near_miss = draw(st.sampled_from(NEAR_MISSES + ("",) * 4)) if self.element == "f32" else ""
         self.random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
         self.results = self.build()
 
@@ -135,7 +137,7 @@ class AttentionGraph:
             dims = "".join(d for d in "bhgmk" if self.flip()) or "k"
             if kind == "add":
                 array = self.random.standard_normal(self.shape.of(dims))
-                low = self.draw(st.sampled_from([0.0, 0.0, -1e4, -np.inf]))
+                low = self.draw(st.sampled_from([0.0, 0.0, -30.0, -np.inf]))
                 array = np.where(self.random.random(array.shape) < 0.3, low or array, array)
                 scores = self.graph.binary(
                     "addf", scores, self.graph.argument(array, scores.element), "bhgmk", dims, swap=self.flip()
@@ -192,7 +194,14 @@ def test_results_stay_the_same(part):
     """Split in parts so that workers share them."""
 
     @seed(SEED + part)
-    @settings(max_examples=max(1, MODULES // PARTS), deadline=None, database=None, suppress_health_check=HealthCheck)
+    @settings(
+        max_examples=max(1, MODULES // PARTS),
+        deadline=None,
+        database=None,
+        # Shrinking compiles for minutes; the failing function alone is printed instead.
+        phases=[Phase.generate],
+        suppress_health_check=HealthCheck,
+    )
     @given(st.lists(attention_graphs, min_size=GRAPHS_PER_MODULE, max_size=GRAPHS_PER_MODULE))
     def check(graphs):
         check_graphs(graphs)
@@ -215,7 +224,10 @@ def check_graphs(graphs: list[AttentionGraph]) -> None:
         for output, expected in zip(outputs, graph.results, strict=True):
             reach = max(1.0, float(np.nanmax(np.abs(np.where(np.isfinite(expected.array), expected.array, 0.0)))))
             difference = compare([output], [expected.array])
-            assert difference.within(TOLERANCES[graph.element] * reach), (difference, f"f{number}", source)
+            message = (
+                f"{difference}, {graph.shape}, near miss: {graph.near_miss!r}\n{graph.graph.module(*graph.results)}"
+            )
+            assert difference.within(TOLERANCES[graph.element] * reach), message
 
 
 def functions_with_attention(text: str) -> set[str]:

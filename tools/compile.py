@@ -21,7 +21,9 @@ from prepass.compiler.library import (
     setup_remarks,
 )
 from prepass.errors import PrepassError
+from prepass.pipeline.base import PREPROCESSING
 from prepass.pipeline.manager import Instrumentation
+from prepass.pipeline.phases import split_by_phase
 from prepass.pipeline.registry import default_registry
 from prepass.pipeline.resolve import Nest, mentions_prepass, resolve_pipeline
 from prepass.tools.common import (
@@ -143,7 +145,7 @@ class _Driver:
     def compile(self, source: bytes, name: str, output: Output) -> None:
         with Compilation(self.session, source, name, start=self.start, print_diagnostics=True) as compilation:
             self.configure(compilation)
-            hooks: dict[str, list[Hook]] = {"preprocessing": [lambda _: self.preprocess(compilation)]}
+            hooks = self.hooks(compilation)
             with working(f"compiling {name}"):
                 compilation.advance_with_hooks(self.stop, hooks, self.mode)
             self.write(compilation, output)
@@ -155,13 +157,20 @@ class _Driver:
         if pattern := self.command_line.last("remarks-filter"):
             setup_remarks(invocation, pattern, self.command_line.last("remarks-output-file", "mlir-remarks.yaml"))
 
-    def preprocess(self, compilation: Compilation) -> None:
-        """Run the pipeline where iree-compile would, then the other preprocessing that flags name."""
-        compilation.run_pipeline(
-            self.pipeline,
-            instrumentation=_instrumentation(self.command_line),
-            on_remark=remark_printer(self.command_line),
-        )
+    def hooks(self, compilation: Compilation) -> dict[str, list[Hook]]:
+        """The pipeline where iree-compile would run it, its later passes, and other preprocessing that flags name."""
+        hooks: dict[str, list[Hook]] = {}
+        for phase, part in split_by_phase(self.pipeline, default_registry()).items():
+            hook = compilation.pipeline_hook(
+                part,
+                instrumentation=_instrumentation(self.command_line),
+                on_remark=remark_printer(self.command_line),
+            )
+            hooks[phase] = [hook]
+        hooks[PREPROCESSING].append(lambda _: self.apply_specs(compilation))
+        return hooks
+
+    def apply_specs(self, compilation: Compilation) -> None:
         for flag in _OTHER_PREPROCESSING:
             if path := self.command_line.last(flag):
                 self.session.set_flags(f"--{flag}={path}")

@@ -109,6 +109,20 @@ class Compilation:
         except ir.MLIRError:
             raise self._error("the pass pipeline failed") from None
 
+    def pipeline_hook(
+        self,
+        pipeline: Nest,
+        *,
+        instrumentation: Instrumentation | None = None,
+        on_remark: RemarkHandler | None = None,
+    ) -> Hook:
+        """A hook that runs a pass pipeline on the module."""
+
+        def run(_: ir.Operation) -> None:
+            self.run_pipeline(pipeline, instrumentation=instrumentation, on_remark=on_remark)
+
+        return run
+
     def write(self, output: Output) -> None:
         """Write the program as VM bytecode. Raises CompileError."""
         try:

@@ -49,9 +49,7 @@ def attention_shape(attention: Attention) -> AttentionShape:
     )
 
 
-def build_attention(
-    attention: Attention, result_type: ir.RankedTensorType, attributes: dict[str, ir.Attribute]
-) -> ir.Value:
+def build_attention(attention: Attention, result_type: ir.RankedTensorType) -> ir.Value:
     """Build the op at the current insertion point; returns a value of `result_type`, the program's layout."""
     extents = attention.extents
     operands = [attention.query, attention.key, attention.value]
@@ -70,7 +68,7 @@ def build_attention(
         OP_NAME,
         [init.type],
         [*values, init],
-        {"indexing_maps": ir.ArrayAttr.get(maps), **attributes},
+        {"indexing_maps": ir.ArrayAttr.get(maps)},
         regions=1,
     )
     _build_region(op, attention.function)

@@ -11,7 +11,7 @@ from iree.compiler import ir
 from iree.compiler.dialects import arith
 
 from prepass.ir.axes import Axis, Group, Index, index_leaves, leaves, resolve
-from prepass.ir.expressions import Apply, Constant, Expr, Position, Read, Scalar, element_type
+from prepass.ir.expressions import Apply, Constant, Expr, Position, Read, Scalar, element_type, subexpressions
 from prepass.ir.match import defining_op
 
 
@@ -95,7 +95,7 @@ def emit_tensor(expr: Expr, index: Index, element: ir.Type, extents: Extents) ->
     loops = tuple((axis,) for axis in index_leaves(index))
     reads: dict[tuple[ir.Value, Index], ir.Value] = {}
     maps: list[ir.AffineMap] = []
-    for read in _reads_of(expr):
+    for read in (part for part in subexpressions(expr) if isinstance(part, Read)):
         key = (read.value, resolve(read.index))
         if key not in reads:
             present = tuple(loop for loop in loops if loop[0] in index_leaves(read.index))
@@ -151,12 +151,14 @@ def emit_scalar(
     `reads` gives the tensor elements; those it does not have are extracted and
     must be uniform. `position` gives where in the iteration space this is.
     """
-    values: dict[Expr, ir.Value] = {}
+    values: dict[Expr | int, ir.Value] = {}
 
     def emit(expr: Expr) -> ir.Value:
-        if expr not in values:
-            values[expr] = make(expr)
-        return values[expr]
+        # The hash of an op is that of its operands, at every level again; identity is enough.
+        key = id(expr) if isinstance(expr, Apply) else expr
+        if key not in values:
+            values[key] = make(expr)
+        return values[key]
 
     def make(expr: Expr) -> ir.Value:
         match expr:
@@ -199,12 +201,6 @@ def _is_pure(op: ir.Operation) -> bool:
     if op.name.split(".")[0] not in ("linalg", "tensor", "arith", "math"):
         return False
     return all(_is_pure(nested.operation) for region in op.regions for block in region for nested in block)
-
-
-def _reads_of(expr: Expr) -> list[Read]:
-    if isinstance(expr, Read):
-        return [expr]
-    return [read for operand in expr.operands for read in _reads_of(operand)] if isinstance(expr, Apply) else []
 
 
 def _extract(value: ir.Value) -> ir.Value:

@@ -10,7 +10,7 @@ one op or ten, named ops, casts, transposes, broadcasts and reshapes read alike.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from iree.compiler import ir
@@ -73,6 +73,7 @@ class Argument:
 Expr = Constant | Scalar | Read | Position | Apply | Accumulator | Argument
 
 FLOAT_CASTS = ("arith.extf", "arith.truncf")
+_COMPARISON_LIMIT = 1000
 
 
 class _OpaqueError(Exception):
@@ -101,15 +102,28 @@ def tensor_sizes(value: ir.Value) -> list[int | None]:
     return [None if tensor.is_dynamic_dim(d) else tensor.get_dim_size(d) for d in range(tensor.rank)]
 
 
+def subexpressions(expr: Expr) -> Iterator[Expr]:
+    """An expression and all it is made of, operands in order; what is used twice comes once."""
+    pending, seen = [expr], set()
+    while pending:
+        expr = pending.pop()
+        if id(expr) in seen:
+            continue
+        seen.add(id(expr))
+        yield expr
+        if isinstance(expr, Apply):
+            pending.extend(reversed(expr.operands))
+
+
 def axes_of(expr: Expr) -> set[Axis]:
     """The axes an expression varies along."""
-    if isinstance(expr, Read):
-        return set(index_leaves(expr.index))
-    if isinstance(expr, Position):
-        return set(leaves(expr.group))
-    if isinstance(expr, Apply):
-        return set().union(*(axes_of(operand) for operand in expr.operands))
-    return set()
+    axes: set[Axis] = set()
+    for part in subexpressions(expr):
+        if isinstance(part, Read):
+            axes.update(index_leaves(part.index))
+        elif isinstance(part, Position):
+            axes.update(leaves(part.group))
+    return axes
 
 
 def expand(read: Read) -> Expr | None:
@@ -164,15 +178,25 @@ def without_broadcasts(expr: Expr) -> Expr:
 
 
 def same(a: Expr, b: Expr) -> bool:
-    """Whether two expressions are equal up to float casts, being read from the same values."""
-    if _identical(a, b):
-        return True
-    a, b = head(a), head(b)
-    if isinstance(a, Apply) and isinstance(b, Apply):
-        if a.name != b.name or len(a.operands) != len(b.operands) or _semantics(a) != _semantics(b):
+    """Whether two expressions are equal up to float casts, being read from the same values.
+
+    False as well when they are so large that it would take long to know.
+    """
+    pending = [(a, b)]
+    for _ in range(_COMPARISON_LIMIT):
+        if not pending:
+            return True
+        a, b = pending.pop()
+        if _identical(a, b):
+            continue
+        a, b = head(a), head(b)
+        if isinstance(a, Apply) and isinstance(b, Apply):
+            if a.name != b.name or len(a.operands) != len(b.operands) or _semantics(a) != _semantics(b):
+                return False
+            pending.extend(zip(a.operands, b.operands, strict=True))
+        elif not _identical(a, b):
             return False
-        return all(same(x, y) for x, y in zip(a.operands, b.operands, strict=True))
-    return _identical(a, b)
+    return False
 
 
 def _identical(a: Expr, b: Expr) -> bool:

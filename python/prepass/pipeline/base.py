@@ -55,6 +55,8 @@ class Remark:
         return f"{self.location}: remark: {self.pass_name}: {self.kind.value}: {self.message} [{self.op_name}]"
 
 
+PREPROCESSING = "preprocessing"
+
 RemarkHandler = Callable[[Remark, ir.Location], None]
 
 
@@ -110,11 +112,17 @@ class Pass:
       dependent_dialects: The dialects of the ops that the pass creates. They are
         loaded before the pass runs; an op of a dialect that is not loaded is not
         verified, and prints in generic form.
+      phase: The phase of the compiler after which the pass runs when a program is
+        compiled, wherever it stands in the pipeline. `prepass-opt` knows no phases
+        and runs it where it stands.
+      followed_by: Passes of later phases that are run too where this one is.
     """
 
     name: ClassVar[str]
     anchor: ClassVar[str] = ""
     dependent_dialects: ClassVar[tuple[str, ...]] = ()
+    phase: ClassVar[str] = PREPROCESSING
+    followed_by: ClassVar[tuple[str, ...]] = ()
 
     def run(self, op: ir.Operation, context: PassContext) -> None:
         """Rewrite the IR nested in `op` in place.

@@ -46,6 +46,16 @@ def find_target(module: ir.Operation) -> Target | None:
     return targets.pop() if len(targets) == 1 else None
 
 
+def executable_target(op: ir.Operation) -> Target | None:
+    """The target of the `hal.executable.variant` that an op is in, or None when it is in none."""
+    parent = op.parent
+    while parent is not None and parent.operation.name != "hal.executable.variant":
+        parent = parent.operation.parent
+    if parent is None:
+        return None
+    return next(_executable_targets(str(parent.operation.attributes["target"])), None)
+
+
 def _device_attributes(module: ir.Operation) -> Iterator[str]:
     for named in ("hal.device.targets", "hal.executable.target"):
         if named in module.attributes:

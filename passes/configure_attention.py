@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Give every attention op the lowering config that its target and its shape ask for.
+
+A config names tiles by loop, and IREE still changes the loops of an op between
+preprocessing and code generation: it folds unit dims, collapses neighbours and moves
+reshapes through. A config that was attached before no longer fits then, and the result is
+wrong without an error. So this pass runs on executables, once dispatches are formed, when
+a program is compiled (`prepass-compile`, the plugin, `prepass.compile`), wherever it
+stands in the pipeline. `prepass-raise-attention` brings it along.
+
+Before:
+
+    %o = iree_linalg_ext.attention {indexing_maps = [...]} ins(%q, %k, %v, %scale) outs(%empty)
+
+After, for llvm-cpu:
+
+    %o = iree_linalg_ext.attention {indexing_maps = [...], compilation_info =
+        #iree_codegen.compilation_info<lowering_config = #iree_cpu.lowering_config<distribution = [1, 32, 64, 0, 0],
+            vector_common_parallel = [1, 8, 64, 0, 0], vector_reduction = [0, 0, 0, 0, 8]>, ...>}
+
+For llvm-cpu the config never tiles the head dim, which IREE does above 128 and gets wrong.
+For gfx942 it picks the MFMA, the waves and what goes through LDS by head dim and type.
+
+Left alone when, each with a remark that says so:
+
+- the op has a config already;
+- no target is known: the op is in no executable, and the module names none or several;
+- the target is not in the table, or its default is as good for the shape;
+- the loops are not those of attention.
+
+An error when the target would compute the op wrongly, or crash, and no config helps.
+
+Source: https://iree.dev/reference/mlir-dialects/LinalgExt/#iree_linalg_extattention-linalgextattentionop
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from iree.compiler import ir
+
+from prepass.errors import PassFailure
+from prepass.ir.attention_op import OP_NAME
+from prepass.ir.attention_reader import read_attention_shape
+from prepass.ir.locations import describe_location
+from prepass.ir.match import NoMatch, walk_ops
+from prepass.ir.targets import Target, executable_target
+from prepass.ir.targets.attention import NoConfig, attention_attributes
+from prepass.pipeline.base import Pass, PassContext
+
+_CONFIGS = ("compilation_info", "lowering_config")
+
+
+def _match_target(op: ir.Operation, known: Target | None) -> Target:
+    if any(name in op.attributes for name in _CONFIGS):
+        raise NoMatch("the op has a lowering config already", op)
+    target = executable_target(op) or known
+    if target is None:
+        raise NoMatch("no target is known for the op", op)
+    return target
+
+
+def _match_attributes(op: ir.Operation, target: Target) -> dict[str, ir.Attribute]:
+    shape = read_attention_shape(op)
+    try:
+        attributes = attention_attributes(target, shape)
+    except NoConfig as miss:
+        message = f"{target.name} cannot compute this attention: {miss.reason}"
+        raise PassFailure(f"{describe_location(op.location)}: error: {message}") from miss
+    if not attributes:
+        raise NoMatch(f"IREE's default for {target.name} is kept", op)
+    return attributes
+
+
+@dataclass(frozen=True)
+class ConfigureAttentionPass(Pass):
+    """Attach a lowering config to every attention op."""
+
+    name = "prepass-configure-attention"
+    dependent_dialects = ("iree_codegen", "iree_cpu", "iree_gpu", "iree_linalg_ext")
+    phase = "executable-sources"
+
+    def run(self, op: ir.Operation, context: PassContext) -> None:
+        for attention in walk_ops(op, OP_NAME):
+            try:
+                target = _match_target(attention, context.target)
+                attributes = _match_attributes(attention, target)
+            except NoMatch as miss:
+                context.missed_match(miss)
+                continue
+            for name, attribute in attributes.items():
+                attention.attributes[name] = attribute
+            context.applied(attention, f"configured for {target.name}")
+            context.count("configured")

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Reading the loops of an `iree_linalg_ext.attention` that is in the program already."""
+
+from __future__ import annotations
+
+import re
+
+from iree.compiler import ir
+
+from prepass.ir.expressions import element_type, tensor_sizes
+from prepass.ir.match import NoMatch
+from prepass.ir.targets.attention import AttentionShape
+
+# A loop's kind by which of Q, K, V and the result have it.
+_KINDS = {
+    (True, True, True, True): "batch",
+    (False, True, True, True): "batch",
+    (True, False, True, True): "batch",
+    (True, True, False, True): "batch",
+    (True, False, False, True): "m",
+    (False, False, True, True): "n",
+    (True, True, False, False): "k1",
+    (False, True, True, False): "k2",
+}
+_ATTENTION_KINDS = re.compile(r"(batch )*(m )*n k1( k2)?")
+
+
+def read_attention_shape(op: ir.Operation) -> AttentionShape:
+    """The loops of an attention op.
+
+    Of several loops over queries, all but the last count as batch. IREE drops
+    loops of extent 1: one over queries or keys that is not there has that extent.
+    Raises NoMatch when the loops are not those of attention, or not in its order.
+    """
+    maps = [ir.AffineMapAttr(attribute).value for attribute in ir.ArrayAttr(op.attributes["indexing_maps"])]
+    dims = [_positions(affine_map, op) for affine_map in maps]
+    # Q, K, V and the scale, then a mask if there is one, and the result.
+    query, key, value, result = dims[0], dims[1], dims[2], dims[-1]
+    kinds = [_KINDS.get(tuple(loop in d for d in (query, key, value, result)), "") for loop in range(maps[0].n_dims)]
+    if not _ATTENTION_KINDS.fullmatch(" ".join(kinds)):
+        raise NoMatch("the loops are not those of attention, or not in its order", op)
+    extents = _extents(list(op.operands), dims, len(kinds))
+    channels = kinds.index("n")
+    outer = extents[:channels]
+    m = outer.pop() if "m" in kinds else 1
+    return AttentionShape(
+        batch=tuple(outer),
+        m=m,
+        n=extents[channels],
+        k1=extents[channels + 1],
+        k2=extents[channels + 2] if "k2" in kinds else 1,
+        element_type=str(element_type(op.operands[0])),
+        value_transposed=kinds[value[-1]] == "k2",
+        key_transposed=kinds[key[-1]] == "k2",
+        masked=len(maps) == 6,
+    )
+
+
+def _positions(affine_map: ir.AffineMap, op: ir.Operation) -> list[int]:
+    if not affine_map.is_projected_permutation:
+        raise NoMatch("an indexing map is not a projected permutation", op)
+    return [ir.AffineDimExpr(expr).position for expr in affine_map.results]
+
+
+def _extents(operands: list[ir.Value], dims: list[list[int]], loops: int) -> list[int | None]:
+    extents: list[int | None] = [None] * loops
+    for operand, positions in zip(operands, dims, strict=True):
+        if not isinstance(operand.type, ir.RankedTensorType):
+            continue
+        for size, loop in zip(tensor_sizes(operand), positions, strict=True):
+            extents[loop] = size if extents[loop] is None else extents[loop]
+    return extents
