@@ -65,10 +65,14 @@ def method_stubs() -> str:
     for name in ours.pass_names():
         pass_class = ours.find_pass(name)
         parameters = [
-            f"{p.name}: {_annotation(p.annotation)} = {p.default!r}" for p in signature_of(pass_class).parameters.values()
+            f"{p.name}: {_annotation(p.annotation)} = {p.default!r}"
+            for p in signature_of(pass_class).parameters.values()
         ]
         signature = ", ".join(["self", *(["*", *parameters] if parameters else [])])
-        lines += [f"    def {method_name(name)}({signature}) -> Pipeline:", f'        """{inspect.getdoc(pass_class)}"""']
+        lines += [
+            f"    def {method_name(name)}({signature}) -> Pipeline:",
+            f'        """{inspect.getdoc(pass_class)}"""',
+        ]
     for name in ours.pipeline_names():
         summary = ours.find_pipeline(name).summary
         lines += [f"    def {method_name(name)}(self) -> Pipeline:", f'        """{summary}"""']

@@ -4,5 +4,7 @@
 PASSES: dict[str, str] = {
     "prepass-merge-constants": "prepass.passes.merge_constants:MergeConstantsPass",
     "prepass-strip-assertions": "prepass.passes.strip_assertions:StripAssertionsPass",
+    "prepass-vectorize-lookups": "prepass.passes.vectorize_lookups:VectorizeLookupsPass",
+    "prepass-configure-attention": "prepass.passes.configure_attention:ConfigureAttentionPass",
     "prepass-raise-attention": "prepass.passes.raise_attention:RaiseAttentionPass",
 }

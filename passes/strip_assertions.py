@@ -16,7 +16,9 @@ Before:
       cf.assert %positive, "index must be larger or equal to 0"
       %element = tensor.extract %table[%row, %column] : tensor<77x768xf16>
 
-After, with `mode=assume`:
+The rest is what remains with `mode=assume`; with the default, `%row` is read as it is.
+
+After:
 
     ^bb0(%in: i64, %out: f16):
       %row = arith.index_cast %in : i64 to index

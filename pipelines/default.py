@@ -7,9 +7,15 @@ PIPELINE = NamedPipeline(
     "prepass-default",
     "Everything of prepass that is safe on any model and any target.",
     (
+        Step(
+            "prepass-strip-assertions{scope=linalg}",
+            "Assertions in kernels report nothing, but keep equal work apart; those of functions stay.",
+        ),
+        Step("prepass-merge-constants", "Equal tables under several names become one value in the next cse."),
         Step("canonicalize", "Folds what exporters leave behind, so that patterns meet fewer spellings."),
         Step("cse", "Equal producers become one value, and matchers compare values by identity."),
         Step("prepass-raise-attention", "One attention op in place of two contractions and a softmax between them."),
         Step("canonicalize", "Removes reshapes and fills that only the decomposed form needed."),
+        Step("prepass-vectorize-lookups", "Embeddings load whole rows; last, as the form is no longer a plain generic."),
     ),
 )

@@ -15,7 +15,7 @@ from iree.compiler.dialects import arith
 
 from prepass.ir.match import defining_op
 
-_INDEX_WIDTH = 64
+INDEX_WIDTH = 64
 _Predicate = arith.CmpIPredicate
 _SWAPPED = {
     _Predicate.slt: _Predicate.sgt,
@@ -87,10 +87,10 @@ def full_range(width: int) -> Range:
 
 
 def width_of(type_: ir.Type) -> int | None:
-    """The width of an integer or index type, None for other types."""
+    """The width of an index or of an integer of up to 64 bits, None for other types: assumptions hold 64 bits."""
     if isinstance(type_, ir.IndexType):
-        return _INDEX_WIDTH
-    return type_.width if isinstance(type_, ir.IntegerType) else None
+        return INDEX_WIDTH
+    return type_.width if isinstance(type_, ir.IntegerType) and type_.width <= INDEX_WIDTH else None
 
 
 def constant_integer(value: ir.Value) -> int | None:
@@ -134,7 +134,7 @@ def cast_source(value: ir.Value) -> ir.Value | None:
 def through_cast(value: ir.Value, source: Range) -> Range:
     """The range of a cast's result, from its operand's."""
     op = defining_op(value)
-    everything = full_range(width_of(value.type) or _INDEX_WIDTH)
+    everything = full_range(width_of(value.type) or INDEX_WIDTH)
     if op is not None and op.name in _SIGNED_CASTS:
         return everything & Range(everything.width, source.signed, everything.unsigned)
     return everything & Range(everything.width, everything.signed, source.unsigned)
