@@ -6,5 +6,6 @@ PASSES: dict[str, str] = {
     "prepass-strip-assertions": "prepass.passes.strip_assertions:StripAssertionsPass",
     "prepass-vectorize-lookups": "prepass.passes.vectorize_lookups:VectorizeLookupsPass",
     "prepass-configure-attention": "prepass.passes.configure_attention:ConfigureAttentionPass",
+    "prepass-pad-attention-keys": "prepass.passes.pad_attention_keys:PadAttentionKeysPass",
     "prepass-raise-attention": "prepass.passes.raise_attention:RaiseAttentionPass",
 }

@@ -26,6 +26,7 @@ Left alone when, each with a remark that says so:
 - the op has a config already;
 - no target is known: the op is in no executable, and the module names none or several;
 - the target is not in the table, or its default is as good for the shape;
+- the target has no config for the shape, and compiles it, at length, without one;
 - the loops are not those of attention.
 
 An error when the target would compute the op wrongly, or crash, and no config helps.
@@ -65,6 +66,8 @@ def _match_attributes(op: ir.Operation, target: Target) -> dict[str, ir.Attribut
     try:
         attributes = attention_attributes(target, shape)
     except NoConfig as miss:
+        if not miss.breaks:
+            raise NoMatch(miss.reason, op) from miss
         message = f"{target.name} cannot compute this attention: {miss.reason}"
         raise PassFailure(f"{describe_location(op.location)}: error: {message}") from miss
     if not attributes:

@@ -15,7 +15,12 @@ PIPELINE = NamedPipeline(
         Step("canonicalize", "Folds what exporters leave behind, so that patterns meet fewer spellings."),
         Step("cse", "Equal producers become one value, and matchers compare values by identity."),
         Step("prepass-raise-attention", "One attention op in place of two contractions and a softmax between them."),
+        Step(
+            "prepass-pad-attention-keys", "Matrix instructions need whole tiles of keys; a mask takes the new keys out."
+        ),
         Step("canonicalize", "Removes reshapes and fills that only the decomposed form needed."),
-        Step("prepass-vectorize-lookups", "Embeddings load whole rows; last, as the form is no longer a plain generic."),
+        Step(
+            "prepass-vectorize-lookups", "Embeddings load whole rows; last, as the form is no longer a plain generic."
+        ),
     ),
 )

@@ -515,6 +515,33 @@ func.func @dropout(%q: tensor<2x4x8xf32>, %kt: tensor<2x8x6xf32>, %v: tensor<2x6
 
 // -----
 
+// torch divides by the rate it keeps.
+// REMARK: remark: prepass-raise-attention: missed: the probabilities are multiplied before they weigh values, as live dropout does [linalg.generic]
+// CHECK-LABEL: func.func @scaled_dropout
+// CHECK-NOT: iree_linalg_ext.attention
+// CHECK: return
+func.func @scaled_dropout(%q: tensor<2x4x8xf32>, %kt: tensor<2x8x6xf32>, %v: tensor<2x6x8xf32>, %keep: tensor<2x4x6xf32>) -> tensor<2x4x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %keep_rate = arith.constant 0.9 : f32
+  %e = tensor.empty() : tensor<2x4x6xf32>
+  %fs = linalg.fill ins(%zero : f32) outs(%e : tensor<2x4x6xf32>) -> tensor<2x4x6xf32>
+  %eo = tensor.empty() : tensor<2x4x8xf32>
+  %fo = linalg.fill ins(%zero : f32) outs(%eo : tensor<2x4x8xf32>) -> tensor<2x4x8xf32>
+  %s = linalg.batch_matmul ins(%q, %kt : tensor<2x4x8xf32>, tensor<2x8x6xf32>) outs(%fs : tensor<2x4x6xf32>) -> tensor<2x4x6xf32>
+  %p = linalg.softmax dimension(2) ins(%s : tensor<2x4x6xf32>) outs(%e : tensor<2x4x6xf32>) -> tensor<2x4x6xf32>
+  %pd = linalg.generic {indexing_maps = [affine_map<(b, m, k) -> (b, m, k)>, affine_map<(b, m, k) -> (b, m, k)>, affine_map<(b, m, k) -> (b, m, k)>], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%p, %keep : tensor<2x4x6xf32>, tensor<2x4x6xf32>) outs(%e : tensor<2x4x6xf32>) {
+  ^bb0(%a0: f32, %a1: f32, %out: f32):
+    %y = arith.mulf %a0, %a1 : f32
+    %scaled = arith.divf %y, %keep_rate : f32
+    linalg.yield %scaled : f32
+  } -> tensor<2x4x6xf32>
+  %o = linalg.batch_matmul ins(%pd, %v : tensor<2x4x6xf32>, tensor<2x6x8xf32>) outs(%fo : tensor<2x4x8xf32>) -> tensor<2x4x8xf32>
+  return %o : tensor<2x4x8xf32>
+}
+
+// -----
+
 // REMARK: remark: prepass-raise-attention: missed: a select replaces probabilities on a condition that is not understood [linalg.generic]
 // CHECK-LABEL: func.func @other_guard
 // CHECK-NOT: iree_linalg_ext.attention

@@ -184,6 +184,29 @@ def constant(value: float | int, type_: ir.Type) -> ir.Value:
     return ir.Operation.create("arith.constant", [type_], attributes={"value": attribute(type_, value)}).result
 
 
+def pad_high(value: ir.Value, dim: int, amount: int, fill: ir.Value) -> ir.Value:
+    """`value` with `amount` more elements at the end of a dim, a `tensor.pad`."""
+    type_ = ir.RankedTensorType(value.type)
+    shape = list(type_.shape)
+    shape[dim] += amount
+    none, high = [0] * type_.rank, [amount if d == dim else 0 for d in range(type_.rank)]
+    op = ir.Operation.create(
+        "tensor.pad",
+        [ir.RankedTensorType.get(shape, type_.element_type)],
+        [value],
+        {
+            "static_low": ir.DenseI64ArrayAttr.get(none),
+            "static_high": ir.DenseI64ArrayAttr.get(high),
+            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, 0]),
+        },
+        regions=1,
+    )
+    block = op.regions[0].blocks.append(*[ir.IndexType.get()] * type_.rank, arg_locs=[op.location] * type_.rank)
+    with ir.InsertionPoint(block):
+        ir.Operation.create("tensor.yield", [], [fill])
+    return op.result
+
+
 def erase_dead_producers(values: Sequence[ir.Value]) -> None:
     """Erase the pure ops that define `values` and are not read, and what becomes dead with them."""
     pending = [op for value in values if (op := defining_op(value)) is not None]

@@ -30,6 +30,7 @@ from prepass.ir.expressions import (
 )
 from prepass.ir.match import NoMatch, defining_op
 
+_PRODUCT_DEPTH = 4
 _ACTIVATIONS = ("math.exp", "math.erf", "math.tanh")
 
 
@@ -46,11 +47,12 @@ class Softmax:
     zero_if_masked: bool = False
 
 
-def match_softmax(expr: Expr, keys: Group, root: ir.Operation) -> Softmax | None:
+def match_softmax(expr: Expr, keys: Group, root: ir.Operation, depth: int = _PRODUCT_DEPTH) -> Softmax | None:
     """The softmax over `keys` that `expr` is, up to casts and reshapes.
 
-    None when `expr` has nothing of a softmax. Raises NoMatch when it does, but
-    is not one; the contraction that reads it is `root`.
+    None when `expr` has nothing of a softmax, looking through `depth` products.
+    Raises NoMatch when it does, but is not one; the contraction that reads it
+    is `root`.
     """
     op = _last_op(expr, root)
     expr = head(expr)
@@ -59,12 +61,13 @@ def match_softmax(expr: Expr, keys: Group, root: ir.Operation) -> Softmax | None
     if not isinstance(expr, Apply):
         return None
     if expr.name == "arith.mulf":
-        return _match_product(expr, keys, op)
+        return _match_product(expr, keys, op, depth)
     if expr.name == "arith.select":
         return _match_guarded(expr, keys, op)
     if expr.name != "arith.divf":
         return None
-    return _match_quotient(expr, keys, op)
+    numerator, divisor = expr.operands
+    return _match_quotient(expr, keys, op) or _match_scaled(numerator, as_constant(divisor), keys, op, depth)
 
 
 def computes_softmax(op: ir.Operation) -> bool:
@@ -109,20 +112,22 @@ def _match_named(read: Read, keys: Group) -> Softmax | None:
     return Softmax(Read(op.operands[0], read.index), op)
 
 
-def _match_product(product: Apply, keys: Group, op: ir.Operation) -> Softmax | None:
+def _match_product(product: Apply, keys: Group, op: ir.Operation, depth: int) -> Softmax | None:
     for expr, factor in (product.operands, product.operands[::-1]):
         inverse = head(factor)
         if isinstance(inverse, Apply) and inverse.name == "arith.divf" and as_constant(inverse.operands[0]) == 1:
             return _match_quotient(Apply("arith.divf", (expr, inverse.operands[1]), product.type), keys, op)
-        constant = as_constant(factor)
-        if constant is not None and constant != 1:
-            continue
-        softmax = match_softmax(expr, keys, op)
-        if softmax is not None and constant == 1:
-            return softmax
+        softmax = _match_scaled(expr, as_constant(factor), keys, op, depth)
         if softmax is not None:
-            raise NoMatch("the probabilities are multiplied before they weigh values, as live dropout does", op)
+            return softmax
     return None
+
+
+def _match_scaled(expr: Expr, factor: float | None, keys: Group, op: ir.Operation, depth: int) -> Softmax | None:
+    softmax = match_softmax(expr, keys, op, depth - 1) if depth else None
+    if softmax is not None and factor != 1:
+        raise NoMatch("the probabilities are multiplied before they weigh values, as live dropout does", op)
+    return softmax
 
 
 def _match_quotient(quotient: Apply, keys: Group, op: ir.Operation) -> Softmax | None:

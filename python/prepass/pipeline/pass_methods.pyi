@@ -10,6 +10,8 @@ class PassMethods:
         """Attach a lowering config to every attention op."""
     def merge_constants(self) -> Pipeline:
         """Give constants with equal contents one attribute, whatever their resources are called."""
+    def pad_attention_keys(self, *, min_queries: int = 256) -> Pipeline:
+        """Pad the keys of attention to a length for which the target has matrix instructions."""
     def raise_attention(self, *, fill_limit: float = -10000.0) -> Pipeline:
         """Raise decomposed attention to `iree_linalg_ext.attention`."""
     def strip_assertions(self, *, mode: Literal['strip', 'assume', 'keep'] = 'strip', scope: Literal['module', 'linalg'] = 'module', message: str = '', keep: str | None = None) -> Pipeline:
