@@ -12,8 +12,9 @@ Before:
 
     %o = iree_linalg_ext.attention {indexing_maps = [...]} ins(%q, %k, %v, %scale) outs(%empty)
 
-After, for llvm-cpu:
+After:
 
+    // For llvm-cpu:
     %o = iree_linalg_ext.attention {indexing_maps = [...], compilation_info =
         #iree_codegen.compilation_info<lowering_config = #iree_cpu.lowering_config<distribution = [1, 32, 64, 0, 0],
             vector_common_parallel = [1, 8, 64, 0, 0], vector_reduction = [0, 0, 0, 0, 8]>, ...>}
