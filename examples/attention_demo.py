@@ -19,7 +19,7 @@ from rich.table import Table
 import prepass
 from prepass.checking.numerics import compare
 from prepass.checking.statistics import ProgramStatistics
-from prepass.pipeline.native import captured_stderr
+from prepass.standard_error import captured_stderr
 
 PIPELINE = prepass.Pipeline().raise_attention()
 LLVM_CPU = (

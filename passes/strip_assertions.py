@@ -62,7 +62,6 @@ from prepass.ir.assumptions import Assumptions, Proof
 from prepass.ir.emit import erase_dead_producers
 from prepass.ir.match import NoMatch, walk_ops
 from prepass.ir.ranges import constant_integer
-from prepass.ir.warning import warn
 from prepass.pipeline.base import Pass, PassContext
 from prepass.pipeline.options import OptionError, option
 
@@ -177,7 +176,7 @@ class StripAssertionsPass(Pass):
 
     def _keep_failing(self, assertion: ir.Operation, why: str, context: PassContext) -> None:
         context.missed(assertion, f"kept, because it always fails: {why}")
-        warn(assertion, f'{self.name}: the assertion "{_message(assertion)}" always fails: {why}')
+        context.warning(assertion, f'the assertion "{_message(assertion)}" always fails: {why}')
 
     def _assume(
         self, removed: list[ir.Operation], proofs: list[Proof], assumptions: Assumptions, context: PassContext

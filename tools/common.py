@@ -74,15 +74,15 @@ def load_files(command_line: CommandLine) -> None:
         default_registry().add_file(path)
 
 
-def remark_printer(command_line: CommandLine) -> RemarkHandler | None:
-    """What prints the remarks that `--prepass-remarks` asks for to standard error."""
+def remark_printer(command_line: CommandLine) -> RemarkHandler:
+    """What prints warnings, and the remarks that `--prepass-remarks` asks for, to standard error."""
     wanted = _REMARK_KINDS[command_line.choice("prepass-remarks", tuple(_REMARK_KINDS), "none")]
 
     def print_remark(remark: Remark, _: ir.Location) -> None:
-        if remark.kind in wanted:
+        if remark.kind in wanted or remark.kind is RemarkKind.WARNING:
             print(remark, file=sys.stderr)
 
-    return print_remark if wanted else None
+    return print_remark
 
 
 def check_input(path: str) -> None:

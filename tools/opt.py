@@ -168,7 +168,7 @@ class _Job:
             print(mismatch, file=sys.stderr)
         return None if mismatches else b""
 
-    def transform(self, compilation: Compilation, on_remark: RemarkHandler | None) -> None:
+    def transform(self, compilation: Compilation, on_remark: RemarkHandler) -> None:
         switch = self.command_line.switch
         instrumentation = Instrumentation(
             print_before_all=switch("mlir-print-ir-before-all"),

@@ -63,8 +63,8 @@ class Checker:
     def on_remark(self, remark: Remark, location: ir.Location) -> None:
         """A remark handler for the pipeline."""
         found = file_location(location)
-        message = f"{remark.pass_name}: {remark.kind.value}: {remark.message} [{remark.op_name}]"
-        self.remarks.append(DiagnosticText("remark", message, remark.location, found.start_line if found else 0))
+        line = found.start_line if found else 0
+        self.remarks.append(DiagnosticText(remark.severity, remark.text, remark.location, line))
 
     def mismatches(self, diagnostics: Sequence[DiagnosticText]) -> list[str]:
         """Compare diagnostics and the remarks received so far with the expectations.

@@ -19,6 +19,7 @@ name in kebab-case.
 from __future__ import annotations
 
 import enum
+import sys
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -32,10 +33,14 @@ from prepass.ir.targets import Target
 
 
 class RemarkKind(enum.Enum):
-    """Whether a pass changed something or left it alone."""
+    """Whether a pass changed something, left it alone, or found it wrong.
+
+    Warnings are shown whether or not remarks are asked for.
+    """
 
     APPLIED = "applied"
     MISSED = "missed"
+    WARNING = "warning"
 
 
 @dataclass(frozen=True)
@@ -51,8 +56,19 @@ class Remark:
     op_name: str
     location: str
 
+    @property
+    def text(self) -> str:
+        """The message with the pass and the op, without the location."""
+        kind = "" if self.kind is RemarkKind.WARNING else f"{self.kind.value}: "
+        return f"{self.pass_name}: {kind}{self.message} [{self.op_name}]"
+
+    @property
+    def severity(self) -> str:
+        """The severity of the diagnostic that it is shown as."""
+        return "warning" if self.kind is RemarkKind.WARNING else "remark"
+
     def __str__(self) -> str:
-        return f"{self.location}: remark: {self.pass_name}: {self.kind.value}: {self.message} [{self.op_name}]"
+        return f"{self.location}: {self.severity}: {self.text}"
 
 
 PREPROCESSING = "preprocessing"
@@ -89,6 +105,10 @@ class PassContext:
         """Record a failed match, at the op that made it fail."""
         self.missed(miss.op, miss.reason)
 
+    def warning(self, op: ir.Operation | ir.OpView, message: str) -> None:
+        """Warn of something wrong in the program; it is shown even where no remarks are asked for."""
+        self._remark(RemarkKind.WARNING, op, message)
+
     def count(self, counter: str, amount: int = 1) -> None:
         """Add to a counter; counters appear in reports and `--mlir-pass-statistics`."""
         self.counters[counter] += amount
@@ -99,6 +119,8 @@ class PassContext:
         self.remarks.append(remark)
         if self.on_remark:
             self.on_remark(remark, operation.location)
+        elif kind is RemarkKind.WARNING:
+            print(remark, file=sys.stderr)
 
 
 @dataclass(frozen=True)

@@ -3,19 +3,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import os
 import re
 import subprocess
-import sys
-import tempfile
-from collections.abc import Iterator, Mapping
-from typing import IO
+from collections.abc import Mapping
 
 from iree.compiler import ir
 from iree.compiler.passmanager import PassManager
 from iree.compiler.tools import binaries
+
+from prepass.standard_error import captured_stderr
 
 _UNREGISTERED = "does not refer to a registered pass or pass pipeline"
 _NO_SUCH_OPTION = re.compile(r"no such option (\S+)")
@@ -77,20 +74,6 @@ def native_passes() -> Mapping[str, tuple[str, ...]]:
         elif match := _HELP_OPTION.match(line):
             options.append(match[1])
     return {name: tuple(found) for name, found in passes.items()}
-
-
-@contextlib.contextmanager
-def captured_stderr() -> Iterator[IO[str]]:
-    """Redirect the process's standard error, C++ output included, to a temporary file."""
-    sys.stderr.flush()
-    saved = os.dup(2)
-    with tempfile.TemporaryFile("w+") as captured:
-        os.dup2(captured.fileno(), 2)
-        try:
-            yield captured
-        finally:
-            os.dup2(saved, 2)
-            os.close(saved)
 
 
 def _bad_options(problem: str) -> BadOptions:

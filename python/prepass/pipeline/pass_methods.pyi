@@ -14,9 +14,16 @@ class PassMethods:
         """Pad the keys of attention to a length for which the target has matrix instructions."""
     def raise_attention(self, *, fill_limit: float = -10000.0) -> Pipeline:
         """Raise decomposed attention to `iree_linalg_ext.attention`."""
-    def strip_assertions(self, *, mode: Literal['strip', 'assume', 'keep'] = 'strip', scope: Literal['module', 'linalg'] = 'module', message: str = '', keep: str | None = None) -> Pipeline:
+    def strip_assertions(
+        self,
+        *,
+        mode: Literal["strip", "assume", "keep"] = "strip",
+        scope: Literal["module", "linalg"] = "module",
+        message: str = "",
+        keep: str | None = None,
+    ) -> Pipeline:
         """Remove assertions before anything is hoisted, and keep what they prove."""
-    def vectorize_lookups(self, *, form: Literal['auto', 'gather', 'scalar'] = 'auto') -> Pipeline:
+    def vectorize_lookups(self, *, form: Literal["auto", "gather", "scalar"] = "auto") -> Pipeline:
         """Give lookups the form that the target loads whole rows for."""
     def default(self) -> Pipeline:
         """Everything of prepass that is safe on any model and any target."""

@@ -17,7 +17,7 @@ from rich.text import Text
 from prepass.pipeline.base import Remark, RemarkKind
 from prepass.pipeline.manager import PassRun, PipelineRun
 
-_COLOURS = {RemarkKind.APPLIED: "green", RemarkKind.MISSED: "yellow"}
+_COLOURS = {RemarkKind.APPLIED: "green", RemarkKind.MISSED: "yellow", RemarkKind.WARNING: "red"}
 
 
 @dataclass(frozen=True)
