@@ -56,6 +56,7 @@ def method_stubs() -> str:
         "# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception",
         f"# {HEADER}",
         "# ruff: noqa",
+        "# fmt: off",
         "from typing import Literal",
         "",
         "from prepass.pipeline.builder import Pipeline",
