@@ -42,8 +42,8 @@ from dataclasses import dataclass
 from iree.compiler import ir
 
 from prepass.errors import PassFailure
-from prepass.ir.attention_op import OP_NAME
-from prepass.ir.attention_reader import read_attention_shape
+from prepass.ir.attention.build import OP_NAME
+from prepass.ir.attention.read import read_attention_shape
 from prepass.ir.locations import describe_location
 from prepass.ir.match import NoMatch, walk_ops
 from prepass.ir.targets import Target, executable_target

@@ -43,8 +43,8 @@ import numpy as np
 from iree.compiler import ir
 from iree.compiler.dialects import arith
 
-from prepass.ir.attention_op import OP_NAME
-from prepass.ir.attention_reader import read_attention_shape
+from prepass.ir.attention.build import OP_NAME
+from prepass.ir.attention.read import read_attention_shape
 from prepass.ir.emit import constant, generic, pad_high
 from prepass.ir.expressions import element_type
 from prepass.ir.match import NoMatch, walk_ops

@@ -53,8 +53,8 @@ from dataclasses import dataclass
 
 from iree.compiler import ir
 
-from prepass.ir.attention import Attention, match_attention, unweighted_softmaxes
-from prepass.ir.attention_op import attention_shape, build_attention
+from prepass.ir.attention.build import attention_shape, build_attention
+from prepass.ir.attention.match import Attention, match_attention, unweighted_softmaxes
 from prepass.ir.emit import erase_dead_producers
 from prepass.ir.expressions import indexing_maps
 from prepass.ir.match import NoMatch

@@ -9,7 +9,9 @@ from collections.abc import Sequence
 from iree.compiler import ir
 from iree.compiler.dialects import arith, linalg
 
-from prepass.ir.attention import Attention
+from prepass.ir.attention.masks import to_f32
+from prepass.ir.attention.match import Attention
+from prepass.ir.attention.scores import Factor
 from prepass.ir.axes import Group, Index, static_extent
 from prepass.ir.emit import Extents, constant, emit_scalar, emit_tensor, empty, generic, relayout
 from prepass.ir.expressions import (
@@ -24,8 +26,6 @@ from prepass.ir.expressions import (
     element_type,
     type_of,
 )
-from prepass.ir.masks import to_f32
-from prepass.ir.scores import Factor
 from prepass.ir.targets.attention import AttentionShape
 
 OP_NAME = "iree_linalg_ext.attention"

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from iree.compiler import ir
 
+from prepass.ir.attention.scores import Factor
 from prepass.ir.expressions import FLOAT_CASTS, Apply, Expr, Read, axes_of, element_type, expand, without_broadcasts
-from prepass.ir.scores import Factor
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 from iree.compiler import ir
 
+from prepass.ir.attention.masks import FLOOR, add_masks, is_masking_fill, masked_fill, sanitize
 from prepass.ir.axes import Group, leaves
 from prepass.ir.contraction import Contraction, read_contraction
 from prepass.ir.expressions import (
@@ -29,7 +30,6 @@ from prepass.ir.expressions import (
     type_of,
     without_broadcasts,
 )
-from prepass.ir.masks import FLOOR, add_masks, is_masking_fill, masked_fill, sanitize
 from prepass.ir.match import NoMatch, defining_op
 
 # A mask can be scaled by these and still mask out what it did.

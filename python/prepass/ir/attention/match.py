@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Attention as the compiler sees it: operands, loops, scale, mask; recognised in a program and built as one op."""
+"""Recognising attention in a program: its operands, loops, scale and mask."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from dataclasses import dataclass, replace
 
 from iree.compiler import ir
 
-from prepass.ir.attention_loops import Loops, find_loops
+from prepass.ir.attention.loops import Loops, find_loops
+from prepass.ir.attention.operands import Source, sources
+from prepass.ir.attention.scores import Factor, Scores, match_scores
+from prepass.ir.attention.softmax import Softmax, activation_in, computes_softmax, match_softmax
 from prepass.ir.axes import Group, Index, index_leaves, leaves
 from prepass.ir.contraction import Contraction, contraction_result
 from prepass.ir.emit import Extents
 from prepass.ir.expressions import Expr, Read, as_constant, axes_of
 from prepass.ir.match import NoMatch
-from prepass.ir.operands import Source, sources
-from prepass.ir.scores import Factor, Scores, match_scores
-from prepass.ir.softmax import Softmax, activation_in, computes_softmax, match_softmax
 
 _SEARCH_LIMIT = 1000
 
