@@ -47,7 +47,8 @@ from prepass.ir.attention.read import read_attention_shape
 from prepass.ir.locations import describe_location
 from prepass.ir.match import NoMatch, walk_ops
 from prepass.ir.targets import Target, executable_target
-from prepass.ir.targets.attention import NoConfig, attention_attributes
+from prepass.ir.targets.attention import attention_attributes
+from prepass.ir.targets.attention_shape import NoConfig
 from prepass.pipeline.base import Pass, PassContext
 
 _CONFIGS = ("compilation_info", "lowering_config")

@@ -59,7 +59,8 @@ from prepass.ir.emit import erase_dead_producers
 from prepass.ir.expressions import indexing_maps
 from prepass.ir.match import NoMatch
 from prepass.ir.targets import Target
-from prepass.ir.targets.attention import NoConfig, attention_attributes
+from prepass.ir.targets.attention import attention_attributes
+from prepass.ir.targets.attention_shape import NoConfig
 from prepass.ir.targets.llvm_cpu import LARGEST_DEFAULT_HEAD_DIM
 from prepass.pipeline.base import Pass, PassContext
 from prepass.pipeline.options import option

@@ -10,7 +10,8 @@ from iree.compiler import ir
 
 import prepass
 from prepass.ir.targets import Target, find_target
-from prepass.ir.targets.attention import AttentionShape, NoConfig, attention_attributes, padded_keys
+from prepass.ir.targets.attention import attention_attributes, padded_keys
+from prepass.ir.targets.attention_shape import AttentionShape, NoConfig
 
 from .conftest import ADD, GFX942, LLVM_CPU
 from .graphs import DTYPES

@@ -26,7 +26,7 @@ from prepass.ir.expressions import (
     element_type,
     type_of,
 )
-from prepass.ir.targets.attention import AttentionShape
+from prepass.ir.targets.attention_shape import AttentionShape
 
 OP_NAME = "iree_linalg_ext.attention"
 _LOG2_E = math.log2(math.e)

@@ -9,7 +9,7 @@ from iree.compiler import ir
 
 from prepass.ir.expressions import element_type, tensor_sizes
 from prepass.ir.match import NoMatch
-from prepass.ir.targets.attention import AttentionShape
+from prepass.ir.targets.attention_shape import AttentionShape
 
 # A loop's kind by which of Q, K, V and the result have it.
 _KINDS = {

@@ -53,7 +53,7 @@ from dataclasses import dataclass, replace
 from iree.compiler import ir
 from iree.compiler.dialects import iree_codegen, iree_gpu
 
-from prepass.ir.targets.attention import AttentionShape, NoConfig, load_dialects
+from prepass.ir.targets.attention_shape import AttentionShape, NoConfig, load_dialects
 
 SUBGROUP_SIZE = 64
 MFMA_KEYS = 16

@@ -29,7 +29,7 @@ from typing import NamedTuple
 from iree.compiler import ir
 from iree.compiler.dialects import iree_codegen
 
-from prepass.ir.targets.attention import AttentionShape, NoConfig, load_dialects
+from prepass.ir.targets.attention_shape import AttentionShape, NoConfig, load_dialects
 
 SMALLEST_VECTOR_BYTES = 16
 # The largest static head dim that IREE leaves whole by itself; results are wrong where it does not.
