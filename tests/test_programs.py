@@ -79,6 +79,9 @@ def test_flag_mistakes(name, program, add_file):
     flags = (*target_flags(name), pipeline_flag(name, "prepass-raise-attention"))
     check_one_line(program(name, add_file, *flags, "--prepass-load=missing.py"), "missing.py")
     check_one_line(program(name, add_file, *flags, "--prepass-remarks=some"), "none, all, applied, missed")
+    broken = add_file.with_name("broken.txt")
+    broken.write_text("'unbalanced")
+    check_one_line(program(name, add_file, *flags, f"@{broken}"), "response file", "No closing quotation")
     unknown = program(name, add_file, *flags, "--no-such-flag")
     assert unknown.returncode == 1
     assert "no-such-flag" in unknown.stderr.decode()
@@ -148,6 +151,21 @@ def test_compile_with_prepass_keeps_the_outputs(flags, program, add_file, tmp_pa
     assert program("prepass-compile", *arguments, LOAD, PREPROCESS + "builtin.module(test-report-adds)", "-o", ours)
     assert program("iree-compile", *arguments, "-o", stock).returncode == 0
     assert ours.read_bytes() == stock.read_bytes()
+
+
+def test_bytecode_versions_are_numbers(program, add_file):
+    flags = (*LLVM_CPU, "--compile-to=abi", "--emit-mlir-bytecode", PREPROCESS + "builtin.module(prepass-default)")
+    result = program("prepass-compile", add_file, *flags, "--emit-mlir-bytecode-version=6")
+    assert result.stdout.startswith(b"ML\xefR")
+    check_one_line(
+        program("prepass-compile", add_file, *flags, "--emit-mlir-bytecode-version=x"), "takes a whole number, not 'x'"
+    )
+
+
+def test_opt_verifies_input_that_is_not_text(program):
+    result = program("prepass-opt", "--verify-diagnostics", stdin=b"\xff\xfe// expected-error {{custom op}}")
+    assert result.returncode == 1
+    assert b"Traceback" not in result.stderr
 
 
 def test_compile_takes_values_behind_a_blank_and_response_files(program, add_file, tmp_path):

@@ -124,6 +124,8 @@ class _Driver:
         self.stop = command_line.choice("compile-to", PHASES, "end")
         self.format = command_line.choice("output-format", ("vm-bytecode", "vm-asm", "vm-c"), "vm-bytecode")
         self.output = command_line.last("o", "-")
+        # Without the flag, the compiler's own.
+        self.bytecode_version = command_line.integer("emit-mlir-bytecode-version", -1)
 
     def run(self) -> int:
         path = self.command_line.positional[0]
@@ -182,8 +184,7 @@ class _Driver:
         precompiled = self.mode == PipelineType.IREE_COMPILER_PIPELINE_PRECOMPILE
         if self.stop != "end" or precompiled or self.format == "vm-asm":
             if self.command_line.switch("emit-mlir-bytecode"):
-                version = int(self.command_line.last("emit-mlir-bytecode-version", "-1"))
-                compilation.invocation.output_ir_bytecode(output, version)
+                compilation.invocation.output_ir_bytecode(output, self.bytecode_version)
             else:
                 compilation.invocation.output_ir(output)
         elif self.format == "vm-c":

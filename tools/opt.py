@@ -156,7 +156,7 @@ class _Job:
 
     def verify(self, source: bytes) -> bytes | None:
         """Compare diagnostics and remarks with the comments; the output is empty, as in mlir-opt."""
-        checker = Checker(source.decode(), self.name)
+        checker = Checker(source.decode(errors="replace"), self.name)
         try:
             with Compilation(self.session, source, self.name) as compilation:
                 self.transform(compilation, checker.on_remark)

@@ -49,6 +49,13 @@ class CommandLine:
             raise PrepassError(f"--{flag} takes true or false, not '{value}'")
         return _SWITCHES[value]
 
+    def integer(self, flag: str, default: int) -> int:
+        """The value of a flag that takes a whole number."""
+        value = self.last(flag, str(default))
+        if not re.fullmatch(r"-?\d+", value):
+            raise PrepassError(f"--{flag} takes a whole number, not '{value}'")
+        return int(value)
+
     def choice(self, flag: str, choices: Sequence[str], default: str) -> str:
         """The value of a flag that takes one of a few."""
         value = self.last(flag, default)
@@ -101,7 +108,14 @@ def _expand_response_files(arguments: Sequence[str]) -> list[str]:
     expanded: list[str] = []
     for argument in arguments:
         if argument.startswith("@") and Path(argument[1:]).is_file():
-            expanded += _expand_response_files(shlex.split(Path(argument[1:]).read_text()))
+            expanded += _expand_response_files(_split_response_file(Path(argument[1:])))
         else:
             expanded.append(argument)
     return expanded
+
+
+def _split_response_file(path: Path) -> list[str]:
+    try:
+        return shlex.split(path.read_text())
+    except (OSError, ValueError) as error:
+        raise PrepassError(f"response file '{path}': {error}") from None
