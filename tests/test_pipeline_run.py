@@ -144,6 +144,12 @@ def test_result_shows_itself_in_terminals_and_notebooks(registry):
     assert "seen for no target" in page
 
 
+def test_remarks_name_the_file_they_come_from(registry, add_file):
+    for source in (add_file, str(add_file)):
+        result = Pipeline().test_report_adds().run(source)
+        assert result.remarks[0].location == f"{add_file}:2:8"
+
+
 def test_the_input_module_is_not_edited(registry, context):
     module = ir.Module.parse(ADD, context)
     Pipeline().cse().run(module)

@@ -39,8 +39,10 @@ def copy_module(source: ModuleSource) -> ir.Module:
     """A module of its own, in a context with every dialect. Raises PrepassError."""
     contents, name = read_module(source)
     context = Session().context
+    is_file = not isinstance(source, ir.Module | bytes) and name == str(source)
     with context:
         try:
-            return ir.Module.parse(contents)
+            # A file is parsed as one, so that locations name it.
+            return ir.Module.parseFile(name) if is_file else ir.Module.parse(contents)
         except ir.MLIRError as error:
             raise PrepassError(f"{name}: {error}") from None
