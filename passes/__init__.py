@@ -7,5 +7,8 @@ PASSES: dict[str, str] = {
     "prepass-vectorize-lookups": "prepass.passes.vectorize_lookups:VectorizeLookupsPass",
     "prepass-configure-attention": "prepass.passes.configure_attention:ConfigureAttentionPass",
     "prepass-pad-attention-keys": "prepass.passes.pad_attention_keys:PadAttentionKeysPass",
+    "prepass-promote-accumulators": "prepass.passes.promote_accumulators:PromoteAccumulatorsPass",
+    "prepass-simplify-casts": "prepass.passes.simplify_casts:SimplifyCastsPass",
+    "prepass-split-gated-projections": "prepass.passes.split_gated_projections:SplitGatedProjectionsPass",
     "prepass-raise-attention": "prepass.passes.raise_attention:RaiseAttentionPass",
 }

@@ -20,14 +20,15 @@ After:
         ins(%q, %k80, %v80, %scale, %mask : ...) ...
 
 A mask that is there already is padded with -inf, or with false. Run it after
-prepass-raise-attention.
+prepass-raise-attention. It is not in prepass-default: K and V are copied in a dispatch each
+where the copies do not fuse with what computes them, and whether the matrix instructions
+outweigh that depends on the number of queries and was not measured on the hardware.
 
 Left alone when, each with a remark that says so:
 
 - no target is known, or the target does not ask for more keys: its keys are fine, dynamic,
   or padding would gain nothing for the type and the head dim;
-- it has fewer queries than `min-queries`: padding copies K and V in a dispatch each, where
-  the copies do not fuse with what computes them;
+- it has fewer queries than `min-queries`;
 - the mask is not of floats and does not vary along the keys;
 - the loops are not those of attention.
 

@@ -15,10 +15,16 @@ PIPELINE = NamedPipeline(
         Step("canonicalize", "Folds what exporters leave behind, so that patterns meet fewer spellings."),
         Step("cse", "Equal producers become one value, and matchers compare values by identity."),
         Step("prepass-raise-attention", "One attention op in place of two contractions and a softmax between them."),
+        Step("prepass-split-gated-projections", "The gate of a feed-forward block fuses with a projection."),
         Step(
-            "prepass-pad-attention-keys", "Matrix instructions need whole tiles of keys; a mask takes the new keys out."
+            "prepass-promote-accumulators",
+            "Sums in f16 overflow, contractions in f16 do not compile for gfx942; after raising, which removes some.",
+        ),
+        Step(
+            "prepass-simplify-casts", "Contractions read narrow operands, and the two means of a GroupNorm come equal."
         ),
         Step("canonicalize", "Removes reshapes and fills that only the decomposed form needed."),
+        Step("cse", "The equal means become one, which saves each GroupNorm a dispatch."),
         Step(
             "prepass-vectorize-lookups", "Embeddings load whole rows; last, as the form is no longer a plain generic."
         ),

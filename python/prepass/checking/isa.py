@@ -51,7 +51,7 @@ class KernelFigures:
 
 def read_assembly(text: str) -> list[KernelFigures]:
     """The figures of each kernel in the text of a `.rocmasm` file."""
-    return [_read_kernel(text, name) for name in _KERNEL.findall(text)]
+    return [_read_kernel(text, name.strip('"')) for name in _KERNEL.findall(text)]
 
 
 def compile_to_assembly(
@@ -66,10 +66,13 @@ def compile_to_assembly(
 
 
 def _read_kernel(text: str, name: str) -> KernelFigures:
-    start = text.index(f"\n{name}:")
+    # Names with a `$`, as torch's functions give, stand in quotes in some places.
+    start = next(at for label in (name, f'"{name}"') if (at := text.find(f"\n{label}:")) >= 0)
     body = text[start : text.index("\t.section", start)].splitlines()
     metadata = text[text.index("amdhsa.kernels") :]
-    entry = next(part for part in metadata.split("\n  - ") if re.search(rf"\.name:\s+{re.escape(name)}\s", part))
+    entry = next(
+        part for part in metadata.split("\n  - ") if re.search(rf"""\.name:\s+['"]?{re.escape(name)}['"]?\s""", part)
+    )
 
     def number(key: str) -> int:
         found = re.search(rf"\.{key}:\s+(\d+)", entry)
