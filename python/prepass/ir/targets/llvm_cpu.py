@@ -39,6 +39,7 @@ MAX_VECTORS = 512  # The compiler's --iree-llvmcpu-fail-on-large-vector limit, i
 _FLOAT_BYTES = 4
 _WORKGROUP_ROWS = 32
 _DYNAMIC_CHANNELS = 64
+_FEW_KEYS = 256
 _KEYS = 8
 _DECODE_KEYS = 4
 
@@ -73,9 +74,11 @@ def attention_attributes(shape: AttentionShape, vector_bytes: int) -> dict[str, 
 def _vector_tile(shape: AttentionShape, width: int, vector_bytes: int) -> tuple[int, int]:
     """Rows and keys of one vector step over `width` channels."""
     limit = MAX_VECTORS * vector_bytes // _FLOAT_BYTES
-    # A transposed K is read along the keys, so a full vector of them is best.
+    # A transposed K is read along the keys, so a full vector of them is best, and two where they are few.
     keys = max(_KEYS, vector_bytes // _FLOAT_BYTES) if shape.key_transposed else _KEYS
-    rows = vector_bytes // keys
+    if shape.key_transposed and shape.k2 is not None and shape.k2 <= _FEW_KEYS:
+        keys *= 2
+    rows = max(1, vector_bytes // keys)
     if shape.m == 1:
         rows, keys = 1, _DECODE_KEYS
     while rows * keys > 1 and rows * keys * width > limit * 5 // 8:
