@@ -60,6 +60,8 @@ from typing import Literal
 
 from iree.compiler import ir
 
+from prepass.ir.casts.wide_values import WideValue, WideValues
+from prepass.ir.casts.widen import is_float, match_widenable
 from prepass.ir.elementwise import (
     VIEWS,
     cast_tensor,
@@ -74,8 +76,6 @@ from prepass.ir.emit import erase_dead_producers
 from prepass.ir.expressions import element_type
 from prepass.ir.match import NoMatch, defining_op, is_dead
 from prepass.ir.sums import Kind, Sum, build_wide_sum, match_sum, reduces
-from prepass.ir.wide_values import WideValue, WideValues
-from prepass.ir.widen import is_float, match_widenable
 from prepass.pipeline.base import Pass, PassContext
 from prepass.pipeline.options import option
 

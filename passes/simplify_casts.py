@@ -47,13 +47,8 @@ from typing import Literal
 
 from iree.compiler import ir
 
-from prepass.ir.elementwise import cast_tensor, is_elementwise, is_truncation, walk_tensor_ops
-from prepass.ir.emit import erase_dead_producers
-from prepass.ir.expressions import element_type
-from prepass.ir.match import NoMatch, defining_op
-from prepass.ir.scalar_casts import SCALAR_OPS, simplified
-from prepass.ir.sums import match_sum, reduces
-from prepass.ir.tensor_casts import (
+from prepass.ir.casts.scalars import SCALAR_OPS, simplified
+from prepass.ir.casts.tensors import (
     build_extending,
     build_hoisted,
     build_reading,
@@ -68,6 +63,11 @@ from prepass.ir.tensor_casts import (
     moves,
     reads_extended,
 )
+from prepass.ir.elementwise import cast_tensor, is_elementwise, is_truncation, walk_tensor_ops
+from prepass.ir.emit import erase_dead_producers
+from prepass.ir.expressions import element_type
+from prepass.ir.match import NoMatch, defining_op
+from prepass.ir.sums import match_sum, reduces
 from prepass.pipeline.base import Pass, PassContext
 from prepass.pipeline.options import option
 

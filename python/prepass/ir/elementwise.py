@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 from iree.compiler import ir
 
+from prepass.ir.casts.widen import cast
 from prepass.ir.emit import generic, index_constant
 from prepass.ir.expressions import indexing_maps
 from prepass.ir.match import defining_op
-from prepass.ir.widen import cast
 
 Element = Callable[[Sequence[ir.Value]], ir.Value]
 

@@ -11,10 +11,10 @@ from typing import Literal
 from iree.compiler import ir
 from iree.compiler.dialects import linalg
 
+from prepass.ir.casts.widen import cast, is_float, widen_body
 from prepass.ir.elementwise import CASTS, cast_tensor, empty_like
 from prepass.ir.expressions import element_type, indexing_maps, loop_sizes
 from prepass.ir.match import NoMatch, defining_op
-from prepass.ir.widen import cast, is_float, widen_body
 
 Kind = Literal["contraction", "convolution", "reduction"]
 

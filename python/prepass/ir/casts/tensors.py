@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from iree.compiler import ir
 
+from prepass.ir.casts.widen import cast
 from prepass.ir.elementwise import (
     VIEWS,
     cast_tensor,
@@ -25,7 +26,6 @@ from prepass.ir.emit import generic
 from prepass.ir.expressions import element_type, indexing_maps
 from prepass.ir.match import NoMatch, defining_op
 from prepass.ir.sums import Sum, build_like, match_sum, reduces
-from prepass.ir.widen import cast
 
 
 def extended_source(value: ir.Value) -> ir.Value | None:

@@ -7,9 +7,9 @@ import math
 
 from iree.compiler import ir
 
+from prepass.ir.casts.widen import cast, width
 from prepass.ir.emit import constant
 from prepass.ir.match import NoMatch, defining_op
-from prepass.ir.widen import cast, width
 
 SCALAR_OPS = {"arith.truncf", "arith.extf", "math.sqrt", "math.rsqrt", "arith.divf"}
 

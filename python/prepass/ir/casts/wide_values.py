@@ -13,6 +13,7 @@ from typing import Literal
 
 from iree.compiler import ir
 
+from prepass.ir.casts.widen import is_float, match_widenable, widen_body
 from prepass.ir.elementwise import (
     VIEWS,
     Fusion,
@@ -28,7 +29,6 @@ from prepass.ir.emit import constant, erase_dead_producers, generic
 from prepass.ir.expressions import element_type, indexing_maps
 from prepass.ir.match import NoMatch, defining_op
 from prepass.ir.sums import match_sum, reduces
-from prepass.ir.widen import is_float, match_widenable, widen_body
 
 Role = Literal["statistic", "normalized"]
 Reach = Literal["none", "statistics", "norms"]
