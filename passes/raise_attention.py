@@ -42,7 +42,8 @@ Left alone when, each with a remark that says so:
 - the contraction with the values accumulates onto a tensor;
 - Q, K, V and the result do not line up as attention, are not f16, bf16 or f32, or have a
   dynamic size that cannot be computed from Q, K and V;
-- the target has no config that is right for the shape.
+- the target has no config that is right for the shape, or none is known and the head dim is
+  above 128, which llvm-cpu computes wrongly without one.
 
 Source: https://iree.dev/reference/mlir-dialects/LinalgExt/#iree_linalg_extattention-linalgextattentionop
 """

@@ -10,6 +10,18 @@
 
 // AGAIN-NOT: applied:
 
+// What a target computes wrongly, or not at all, stays decomposed.
+// RUN: prepass-opt %S/Inputs/attention_of_target.mlir --pass-pipeline='builtin.module(prepass-raise-attention)' \
+// RUN:   --prepass-remarks=missed -o /dev/null 2>&1 | FileCheck %s --check-prefix=NOTARGET
+// RUN: prepass-compile %S/Inputs/attention_of_target.mlir --iree-hal-target-device=hip --iree-rocm-target=gfx942 \
+// RUN:   --compile-to=preprocessing --iree-preprocessing-pass-pipeline='builtin.module(prepass-raise-attention)' \
+// RUN:   --prepass-remarks=missed -o %t.gfx942 2>&1 | FileCheck %s --check-prefix=GFX942
+
+// NOTARGET: mlir:10:8: {{.*}} missed: no target is known, and llvm-cpu needs a lowering config for such a head dim
+// NOTARGET-NOT: missed
+// GFX942: mlir:23:8: {{.*}} missed: a single key crashes the compiler for gfx942
+// GFX942-NOT: missed
+
 // Batch and heads are collapsed and expanded in between; K comes transposed.
 // CHECK-DAG: #[[$Q:.+]] = affine_map<(d0, d1, d2, d3, d4) -> (d0, d1, d3)>
 // CHECK-DAG: #[[$K:.+]] = affine_map<(d0, d1, d2, d3, d4) -> (d0, d3, d4)>
