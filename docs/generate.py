@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import textwrap
 from pathlib import Path
+from typing import get_origin
 
 from prepass.passes import PASSES
 from prepass.pipeline.builder import method_name, signature_of
@@ -81,7 +82,9 @@ def method_stubs() -> str:
 
 
 def _annotation(annotation: object) -> str:
-    return annotation.__name__ if isinstance(annotation, type) else str(annotation).replace("typing.", "")
+    # In Python 3.10 `tuple[int]` counts as a class as well.
+    is_class = isinstance(annotation, type) and get_origin(annotation) is None
+    return annotation.__name__ if is_class else str(annotation).replace("typing.", "")
 
 
 def _fence_mlir(doc: str) -> str:
