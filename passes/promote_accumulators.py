@@ -66,7 +66,6 @@ from prepass.ir.elementwise import (
     VIEWS,
     cast_tensor,
     casts_only,
-    has_one_user,
     is_elementwise,
     is_truncation,
     tensor_inputs,
@@ -74,7 +73,7 @@ from prepass.ir.elementwise import (
 )
 from prepass.ir.emit import erase_dead_producers
 from prepass.ir.expressions import element_type
-from prepass.ir.match import NoMatch, defining_op, is_dead
+from prepass.ir.match import NoMatch, defining_op, has_one_user, is_dead
 from prepass.ir.sums import Kind, Sum, build_wide_sum, match_sum, reduces
 from prepass.pipeline.base import Pass, PassContext
 from prepass.pipeline.options import option

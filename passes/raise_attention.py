@@ -58,7 +58,7 @@ from prepass.ir.attention.build import attention_shape, build_attention
 from prepass.ir.attention.match import Attention, match_attention, unweighted_softmaxes
 from prepass.ir.emit import erase_dead_producers
 from prepass.ir.expressions import indexing_maps
-from prepass.ir.match import NoMatch
+from prepass.ir.match import NoMatch, find_ops
 from prepass.ir.targets import Target
 from prepass.ir.targets.attention import attention_attributes
 from prepass.ir.targets.attention_shape import NoConfig
@@ -106,18 +106,6 @@ def _raise(op: ir.Operation, context: PassContext, fill_limit: float) -> ir.Valu
     return root.result
 
 
-def _linalg_ops(root: ir.Operation) -> list[ir.Operation]:
-    found: list[ir.Operation] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if op.name.startswith("linalg."):
-            found.append(op.operation)
-        return ir.WalkResult.ADVANCE
-
-    root.walk(visit)
-    return found
-
-
 @dataclass(frozen=True)
 class RaiseAttentionPass(Pass):
     """Raise decomposed attention to `iree_linalg_ext.attention`."""
@@ -130,7 +118,7 @@ class RaiseAttentionPass(Pass):
     def run(self, op: ir.Operation, context: PassContext) -> None:
         replaced: list[ir.Value] = []
         explained: list[ir.Operation] = []
-        candidates = _linalg_ops(op)
+        candidates = find_ops(op, lambda nested: nested.name.startswith("linalg."))
         for candidate in candidates:
             try:
                 value = _raise(candidate, context, self.fill_limit)

@@ -66,22 +66,14 @@ from prepass.ir.casts.tensors import (
 from prepass.ir.elementwise import cast_tensor, is_elementwise, is_truncation, walk_tensor_ops
 from prepass.ir.emit import erase_dead_producers
 from prepass.ir.expressions import element_type
-from prepass.ir.match import NoMatch, defining_op
+from prepass.ir.match import NoMatch, defining_op, find_ops
 from prepass.ir.sums import match_sum, reduces
 from prepass.pipeline.base import Pass, PassContext
 from prepass.pipeline.options import option
 
 
 def _scalar_ops(root: ir.Operation) -> list[ir.Operation]:
-    found: list[ir.Operation] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if op.name in SCALAR_OPS:
-            found.append(op.operation)
-        return ir.WalkResult.ADVANCE
-
-    root.operation.walk(visit)
-    return found
+    return find_ops(root, lambda op: op.name in SCALAR_OPS)
 
 
 def _match_truncated_inputs(op: ir.Operation, *, exact: bool) -> dict[int, tuple[ir.Operation, ir.Value]]:

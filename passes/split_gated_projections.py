@@ -49,7 +49,6 @@ from prepass.ir.elementwise import (
     clone_body,
     compose,
     empty_like,
-    has_one_user,
     has_plain_body,
     is_elementwise,
     moves_only,
@@ -58,7 +57,7 @@ from prepass.ir.elementwise import (
 )
 from prepass.ir.emit import erase_dead_producers, generic
 from prepass.ir.expressions import element_type, indexing_maps, tensor_sizes
-from prepass.ir.match import NoMatch, defining_op
+from prepass.ir.match import NoMatch, defining_op, has_one_user
 from prepass.ir.sums import build_like, reduces
 from prepass.pipeline.base import Pass, PassContext
 

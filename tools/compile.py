@@ -23,7 +23,6 @@ from prepass.compiler.library import (
 from prepass.errors import PrepassError
 from prepass.pipeline.base import PREPROCESSING
 from prepass.pipeline.manager import Instrumentation
-from prepass.pipeline.phases import split_by_phase
 from prepass.pipeline.registry import default_registry
 from prepass.pipeline.resolve import Nest, mentions_prepass, resolve_pipeline
 from prepass.tools.common import (
@@ -161,14 +160,11 @@ class _Driver:
 
     def hooks(self, compilation: Compilation) -> dict[str, list[Hook]]:
         """The pipeline where iree-compile would run it, its later passes, and other preprocessing that flags name."""
-        hooks: dict[str, list[Hook]] = {}
-        for phase, part in split_by_phase(self.pipeline, default_registry()).items():
-            hook = compilation.pipeline_hook(
-                part,
-                instrumentation=_instrumentation(self.command_line),
-                on_remark=remark_printer(self.command_line),
-            )
-            hooks[phase] = [hook]
+        hooks = compilation.pipeline_hooks(
+            self.pipeline,
+            instrumentation=_instrumentation(self.command_line),
+            on_remark=remark_printer(self.command_line),
+        )
         hooks[PREPROCESSING].append(lambda _: self.apply_specs(compilation))
         return hooks
 

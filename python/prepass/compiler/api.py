@@ -17,7 +17,6 @@ from prepass.errors import CompileError, PrepassError
 from prepass.ir.parse import ModuleSource, read_module
 from prepass.pipeline.base import RemarkHandler
 from prepass.pipeline.builder import Pipeline
-from prepass.pipeline.phases import split_by_phase
 from prepass.pipeline.registry import default_registry
 from prepass.pipeline.resolve import resolve_pipeline
 
@@ -60,11 +59,9 @@ def compile(  # noqa: A001: the name users look for, as in `prepass.compile(...)
         if hooks or on_remark:
             raise PrepassError("hooks and on_remark cannot be used with flags that the compiler keeps per process")
         return _compile_in_process(contents, text, [f"--compile-from={start}", *flags])
-    resolved = resolve_pipeline(text or "builtin.module()", default_registry(), session.context)
+    resolved = resolve_pipeline(text, default_registry(), session.context) if text else None
     with Compilation(session, contents, name, start=start) as compilation:
-        by_phase: dict[str, list[Hook]] = {}
-        for phase, part in split_by_phase(resolved, default_registry()).items():
-            by_phase[phase] = [compilation.pipeline_hook(part, on_remark=on_remark)]
+        by_phase = compilation.pipeline_hooks(resolved, on_remark=on_remark) if resolved else {}
         for phase, hook in (hooks or {}).items():
             by_phase.setdefault(phase, []).append(hook)
         compilation.advance_with_hooks("end", by_phase)

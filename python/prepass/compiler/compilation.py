@@ -14,9 +14,11 @@ from prepass.errors import CompileError
 from prepass.ir.diagnostics import DiagnosticText, split_diagnostic
 from prepass.pipeline.base import RemarkHandler
 from prepass.pipeline.manager import Instrumentation, PipelineRun, run_pipeline
+from prepass.pipeline.phases import split_by_phase
+from prepass.pipeline.registry import default_registry
 from prepass.pipeline.resolve import Nest
 
-Hook = Callable[[ir.Operation], None]
+Hook = Callable[[ir.Operation], object]
 
 _BYTECODE_MAGIC = b"ML\xefR"
 
@@ -109,19 +111,19 @@ class Compilation:
         except ir.MLIRError:
             raise self._error("the pass pipeline failed") from None
 
-    def pipeline_hook(
+    def pipeline_hooks(
         self,
         pipeline: Nest,
         *,
         instrumentation: Instrumentation | None = None,
         on_remark: RemarkHandler | None = None,
-    ) -> Hook:
-        """A hook that runs a pass pipeline on the module."""
+    ) -> dict[str, list[Hook]]:
+        """Hooks that run a pass pipeline on the module, each pass after the phase that it belongs to."""
 
-        def run(_: ir.Operation) -> None:
-            self.run_pipeline(pipeline, instrumentation=instrumentation, on_remark=on_remark)
+        def hook(part: Nest) -> Hook:
+            return lambda _: self.run_pipeline(part, instrumentation=instrumentation, on_remark=on_remark)
 
-        return run
+        return {phase: [hook(part)] for phase, part in split_by_phase(pipeline, default_registry()).items()}
 
     def write(self, output: Output) -> None:
         """Write the program as VM bytecode. Raises CompileError."""

@@ -10,7 +10,7 @@ from iree.compiler import ir
 from prepass.ir.casts.widen import cast
 from prepass.ir.emit import generic, index_constant
 from prepass.ir.expressions import indexing_maps
-from prepass.ir.match import defining_op
+from prepass.ir.match import defining_op, find_ops
 
 Element = Callable[[Sequence[ir.Value]], ir.Value]
 
@@ -74,22 +74,13 @@ def _is_cast(op: ir.Operation, name: str) -> bool:
     return body == [name, "linalg.yield"] and maps[0] == maps[1]
 
 
-def has_one_user(value: ir.Value) -> bool:
-    """Whether one op reads `value`, in any number of operands."""
-    return len({use.owner for use in value.uses}) == 1
-
-
 def walk_tensor_ops(root: ir.Operation) -> list[ir.Operation]:
     """The linalg ops and reshapes of a program that have results, in order."""
-    found: list[ir.Operation] = []
 
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if op.name in VIEWS or (op.name.startswith("linalg.") and len(op.regions) and len(op.results)):
-            found.append(op.operation)
-        return ir.WalkResult.ADVANCE
+    def wanted(op: ir.Operation) -> bool:
+        return op.name in VIEWS or (op.name.startswith("linalg.") and len(op.regions) > 0 and len(op.results) > 0)
 
-    root.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
-    return found
+    return find_ops(root, wanted, ir.WalkOrder.PRE_ORDER)
 
 
 def empty_like(value: ir.Value, element: ir.Type) -> ir.Value:

@@ -150,18 +150,22 @@ def expand(read: Read) -> Expr | None:
     return body_expr(op, _result_number(read.value), [group for group in loops if group is not None])
 
 
-def head(expr: Expr) -> Expr:
-    """The expression below casts and reads: an op, a number, or a read that cannot be expanded."""
+def descend(expr: Expr) -> Iterator[Expr]:
+    """An expression and those below it, through casts and reads, down to an op, a number, or an unknown read."""
     while True:
+        yield expr
         if isinstance(expr, Apply) and expr.name in FLOAT_CASTS:
             expr = expr.operands[0]
-            continue
-        if not isinstance(expr, Read):
-            return expr
-        expanded = expand(expr)
-        if expanded is None:
-            return expr
-        expr = expanded
+        elif isinstance(expr, Read) and (expanded := expand(expr)) is not None:
+            expr = expanded
+        else:
+            return
+
+
+def head(expr: Expr) -> Expr:
+    """The expression below casts and reads: an op, a number, or a read that cannot be expanded."""
+    *_, last = descend(expr)
+    return last
 
 
 def without_broadcasts(expr: Expr) -> Expr:

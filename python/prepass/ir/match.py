@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from iree.compiler import ir
 
 
@@ -26,26 +28,32 @@ def defining_op(value: ir.Value) -> ir.Operation | None:
     return None if isinstance(owner, ir.Block) else owner.operation
 
 
-def walk_ops(root: ir.Operation, name: str) -> list[ir.Operation]:
-    """All operations called `name` nested in `root`, in post-order.
+def find_ops(
+    root: ir.Operation, wanted: Callable[[ir.Operation], bool], order: ir.WalkOrder = ir.WalkOrder.POST_ORDER
+) -> list[ir.Operation]:
+    """All operations nested in `root` that are wanted.
 
     The list is made before the caller rewrites anything.
     """
     found: list[ir.Operation] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
-        if op.name == name:
+        if wanted(op.operation):
             found.append(op.operation)
         return ir.WalkResult.ADVANCE
 
-    root.operation.walk(visit)
+    root.operation.walk(visit, order)
     return found
 
 
-def has_one_use(value: ir.Value) -> bool:
-    """Whether exactly one operand in the program reads `value`."""
-    uses = iter(value.uses)
-    return next(uses, None) is not None and next(uses, None) is None
+def walk_ops(root: ir.Operation, name: str) -> list[ir.Operation]:
+    """All operations called `name` nested in `root`, in post-order; see `find_ops`."""
+    return find_ops(root, lambda op: op.name == name)
+
+
+def has_one_user(value: ir.Value) -> bool:
+    """Whether one op reads `value`, in any number of operands."""
+    return len({use.owner for use in value.uses}) == 1
 
 
 def is_dead(op: ir.Operation) -> bool:

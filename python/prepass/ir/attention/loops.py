@@ -53,10 +53,6 @@ class Loops:
         """The dims of a mask that varies along `axes`."""
         return tuple(loop for loop in (*self.batch, *self.m, self.k2) if axes.intersection(loop))
 
-    def _batch_of(self, read: Read) -> Index:
-        present = set(index_leaves(read.index))
-        return tuple(group for group in self.batch if present.intersection(group))
-
 
 def _dims(read: Read, batch: Index, others: Index) -> Index:
     """The loops of an operand in the order it is laid out, so that none is moved; of extent 1 next to last."""

@@ -17,13 +17,12 @@ from iree.compiler.dialects import arith
 from prepass.ir.axes import Axis, Group, leaves
 from prepass.ir.contraction import read_reduction
 from prepass.ir.expressions import (
-    FLOAT_CASTS,
     Apply,
     Expr,
     Read,
     as_constant,
     axes_of,
-    expand,
+    descend,
     head,
     same,
     tensor_sizes,
@@ -181,14 +180,7 @@ def _without_shift(exponent: Expr, keys: Group) -> Expr:
 def _last_op(expr: Expr, root: ir.Operation) -> ir.Operation:
     """The op that computes `expr`, below casts and reshapes."""
     op = root
-    while True:
-        if isinstance(expr, Apply) and expr.name in FLOAT_CASTS:
-            expr = expr.operands[0]
-            continue
-        if not isinstance(expr, Read):
-            return op
-        op = defining_op(expr.value) or op
-        expanded = expand(expr)
-        if expanded is None:
-            return op
-        expr = expanded
+    for part in descend(expr):
+        if isinstance(part, Read):
+            op = defining_op(part.value) or op
+    return op

@@ -13,7 +13,6 @@ from prepass.ir.elementwise import (
     cast_tensor,
     clone_body,
     empty_like,
-    has_one_user,
     has_plain_body,
     is_elementwise,
     is_extension,
@@ -24,7 +23,7 @@ from prepass.ir.elementwise import (
 )
 from prepass.ir.emit import generic
 from prepass.ir.expressions import element_type, indexing_maps
-from prepass.ir.match import NoMatch, defining_op
+from prepass.ir.match import NoMatch, defining_op, has_one_user
 from prepass.ir.sums import Sum, build_like, match_sum, reduces
 
 
