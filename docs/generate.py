@@ -47,6 +47,11 @@ def pass_reference() -> str:
         rows = [f"| `{step.text}` | {step.reason} |" for step in pipeline.steps]
         table = "\n".join(["| step | reason |", "| --- | --- |", *rows])
         parts.append(f"## `{name}`\n\n{pipeline.summary}\n\n{table}\n")
+        if pipeline.flags:
+            rows = [f"| `{flag.text}` | {flag.reason} |" for flag in pipeline.flags]
+            parts.append(
+                "\n".join([f"| flag with `--prepass-preset={name}` | reason |", "| --- | --- |", *rows]) + "\n"
+            )
     return "\n".join(parts)
 
 

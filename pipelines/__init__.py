@@ -3,4 +3,5 @@
 
 PIPELINES: dict[str, str] = {
     "prepass-default": "prepass.pipelines.default:PIPELINE",
+    "prepass-sdxl": "prepass.pipelines.sdxl:PIPELINE",
 }

@@ -8,7 +8,7 @@ from iree.compiler import ir
 
 from prepass import Pass, PassContext, option
 from prepass.ir.match import walk_ops
-from prepass.pipeline.named import NamedPipeline, Step
+from prepass.pipeline.named import Flag, NamedPipeline, Step
 
 
 @dataclass(frozen=True)
@@ -83,4 +83,5 @@ PIPELINE = NamedPipeline(
     "test-pipeline",
     "Two steps.",
     (Step("cse", "Equal ops first."), Step("test-report-adds", "Then what is left.")),
+    (Flag("--mlir-print-debuginfo", "Where ops come from."), Flag("--iree-opt-level=O3", "All of it.")),
 )

@@ -245,6 +245,10 @@ def test_prepass_lists_and_explains(program):
     shown = program("prepass", "--prepass-load", PASSES, "passes", "test-options").stdout.decode()
     assert "pad-keys=16\tan integer\tAn integer." in shown
     assert b"Equal producers" in program("prepass", "pipelines", "prepass-default").stdout
+    shown = program("prepass", "--prepass-load", PASSES, "pipelines", "show", "test-pipeline").stdout.decode()
+    assert "--iree-opt-level=O3\tAll of it." in shown
+    assert b"Equal producers" in program("prepass", "pipelines", "show", "default").stdout
+    assert b"expected the name of one" in program("prepass", "pipelines", "show").stderr
     assert b"IREE compiler 3.13" in program("prepass", "version").stdout
     unknown = program("prepass", "passes", "prepass-raise-attentoin")
     assert unknown.returncode == 1

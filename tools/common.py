@@ -28,6 +28,16 @@ PREPASS_FLAGS_HELP = """\
   --prepass-remarks=<kind>       Print what passes did (applied), left alone and why (missed), or all
 """
 
+# Those of programs that compile as well.
+COMPILE_FLAGS = {**PREPASS_FLAGS, "prepass-preset": True}
+COMPILE_FLAGS_HELP = (
+    PREPASS_FLAGS_HELP
+    + """\
+  --prepass-preset=<name>        Use a named pipeline with the flags that belong to it; a flag or a pipeline that is
+                                 given on the command line wins. `prepass pipelines <name>` shows them
+"""
+)
+
 _REMARK_KINDS = {
     "none": frozenset[RemarkKind](),
     "all": frozenset(RemarkKind),
@@ -152,7 +162,7 @@ def _without_prepass_flags(arguments: Sequence[str]) -> list[str]:
     while pending:
         argument = pending.pop(0)
         name, equals, _ = argument.lstrip("-").partition("=")
-        if argument.startswith("-") and name in PREPASS_FLAGS:
+        if argument.startswith("-") and name in COMPILE_FLAGS:
             if not equals and pending:
                 pending.pop(0)
             continue

@@ -26,8 +26,8 @@ from prepass.pipeline.manager import Instrumentation
 from prepass.pipeline.registry import default_registry
 from prepass.pipeline.resolve import Nest, mentions_prepass, resolve_pipeline
 from prepass.tools.common import (
-    PREPASS_FLAGS,
-    PREPASS_FLAGS_HELP,
+    COMPILE_FLAGS,
+    COMPILE_FLAGS_HELP,
     become_stock,
     check_input,
     check_output,
@@ -44,6 +44,7 @@ PROGRAM = "prepass-compile"
 STOCK = "iree-compile"
 
 _PIPELINE = "iree-preprocessing-pass-pipeline"
+_PRESET = "prepass-preset"
 _OTHER_PREPROCESSING = ("iree-preprocessing-transform-spec-filename", "iree-preprocessing-pdl-spec-filename")
 # What iree-compile's own main takes, and whether each takes a value. The library does not know these.
 _DRIVER_FLAGS = {
@@ -60,7 +61,7 @@ _DRIVER_FLAGS = {
     "emit-mlir-bytecode": False,
     "split-input-file": False,
 }
-_OWN_FLAGS = {**_DRIVER_FLAGS, **PREPASS_FLAGS, _PIPELINE: True, **dict.fromkeys(_OTHER_PREPROCESSING, True)}
+_OWN_FLAGS = {**_DRIVER_FLAGS, **COMPILE_FLAGS, _PIPELINE: True, **dict.fromkeys(_OTHER_PREPROCESSING, True)}
 _MODES = {"std": PipelineType.IREE_COMPILER_PIPELINE_STD, "precompile": PipelineType.IREE_COMPILER_PIPELINE_PRECOMPILE}
 _HELP = f"""\
 OVERVIEW: iree-compile, with prepass passes and pipelines in --{_PIPELINE}
@@ -68,7 +69,7 @@ OVERVIEW: iree-compile, with prepass passes and pipelines in --{_PIPELINE}
 USAGE: {PROGRAM} [options] <input file or '-' for stdin>
 
 PREPASS OPTIONS:
-{PREPASS_FLAGS_HELP}
+{COMPILE_FLAGS_HELP}
 All options of {STOCK} follow.
 """
 _REPORTS = {
@@ -90,9 +91,10 @@ def _main(arguments: list[str]) -> int:
     if not {"-h", "--help", "-help", "--help-hidden"}.isdisjoint(command_line.rest):
         print(_HELP, flush=True)
     load_files(command_line)
-    pipeline = command_line.last(_PIPELINE)
+    pipeline, flags = _with_preset(command_line)
+    command_line.rest[:0] = flags
     if not pipeline or not _runs_here(command_line, pipeline):
-        return become_stock(STOCK, arguments)
+        return become_stock(STOCK, [*flags, *arguments])
     if len(command_line.positional) != 1:
         raise PrepassError(f"expected one input file, got {len(command_line.positional)}")
     check_input(command_line.positional[0])
@@ -101,6 +103,15 @@ def _main(arguments: list[str]) -> int:
     set_process_flags(PROGRAM, command_line.rest)
     session = new_session()
     return _Driver(command_line, session, resolve_pipeline(pipeline, default_registry(), session.context)).run()
+
+
+def _with_preset(command_line: CommandLine) -> tuple[str, list[str]]:
+    """The pipeline to run, and the flags to add to those of the user."""
+    pipeline = command_line.last(_PIPELINE)
+    if _PRESET not in command_line.values:
+        return pipeline, []
+    preset = default_registry().pipeline(command_line.last(_PRESET))
+    return pipeline or preset.as_text, preset.flags_beside(command_line.rest)
 
 
 def _runs_here(command_line: CommandLine, pipeline: str) -> bool:

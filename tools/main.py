@@ -15,11 +15,9 @@ from rich.table import Table
 
 import prepass
 from prepass.compiler.library import SUPPORTED_VERSION, check_version
-from prepass.errors import PrepassError
-from prepass.pipeline.named import NamedPipeline
+from prepass.errors import PrepassError, did_you_mean
 from prepass.pipeline.options import options_of, print_value
 from prepass.pipeline.registry import Registry, default_registry
-from prepass.pipeline.resolve import did_you_mean
 from prepass.plugin import library_path
 from prepass.tools.common import run_program
 
@@ -50,7 +48,7 @@ def _parser() -> argparse.ArgumentParser:
     passes.add_argument("--json", action="store_true", help="as JSON")
     passes.set_defaults(command=_passes)
     pipelines = commands.add_parser("pipelines", help="list the named pipelines, or show one with its reasons")
-    pipelines.add_argument("name", nargs="?", help="the pipeline to show")
+    pipelines.add_argument("words", nargs="*", metavar="[show] NAME", help="the pipeline to show")
     pipelines.set_defaults(command=_pipelines)
     plugin = commands.add_parser("plugin", help="print the library for iree-compile --load and iree-opt --load")
     plugin.set_defaults(command=_plugin)
@@ -106,20 +104,19 @@ def _show_pass(registry: Registry, name: str) -> None:
 
 def _pipelines(parsed: argparse.Namespace) -> None:
     registry = default_registry()
-    if not parsed.name:
-        rows = [(name, _find_pipeline(registry, name).summary) for name in registry.pipeline_names()]
+    names = parsed.words[1:] if parsed.words[:1] == ["show"] else parsed.words
+    if len(names) > 1 or (parsed.words and not names):
+        raise PrepassError(f"expected the name of one pipeline, got {len(names)}")
+    if not names:
+        rows = [(name, registry.pipeline(name).summary) for name in registry.pipeline_names()]
         _print_table(("pipeline", "summary"), rows)
         return
-    pipeline = _find_pipeline(registry, parsed.name)
+    pipeline = registry.pipeline(names[0])
     print(f"{pipeline.name}: {pipeline.summary}\n{pipeline.text}\n")
     _print_table(("step", "reason"), [(step.text, step.reason) for step in pipeline.steps])
-
-
-def _find_pipeline(registry: Registry, name: str) -> NamedPipeline:
-    pipeline = registry.find_pipeline(name)
-    if pipeline is None:
-        raise PrepassError(f"unknown pipeline '{name}'{did_you_mean(name, registry.pipeline_names())}")
-    return pipeline
+    if pipeline.flags:
+        print(f"\nWith --prepass-preset={pipeline.name}, unless given otherwise:")
+        _print_table(("flag", "reason"), [(flag.text, flag.reason) for flag in pipeline.flags])
 
 
 def _plugin(_: argparse.Namespace) -> None:

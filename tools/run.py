@@ -16,8 +16,8 @@ from prepass.compiler.flags import CommandLine, split_command_line
 from prepass.errors import PrepassError
 from prepass.ir.targets.devices import compile_flags
 from prepass.tools.common import (
-    PREPASS_FLAGS,
-    PREPASS_FLAGS_HELP,
+    COMPILE_FLAGS,
+    COMPILE_FLAGS_HELP,
     check_input,
     load_files,
     remark_printer,
@@ -28,7 +28,7 @@ from prepass.tools.common import (
 PROGRAM = "prepass-run"
 STOCK = "iree-run-module"
 
-_FLAGS = {"pass-pipeline": True, "compile-flag": True, "device": True, "help": False, "h": False, **PREPASS_FLAGS}
+_FLAGS = {"pass-pipeline": True, "compile-flag": True, "device": True, "help": False, "h": False, **COMPILE_FLAGS}
 # A .vmfb is a zip archive around a flatbuffer, or with some flags the flatbuffer alone.
 _VMFB_MAGICS = (b"PK\x03\x04", b"IREE")
 _HELP = f"""\
@@ -42,7 +42,7 @@ OPTIONS:
                                  hip                      ROCm; name the GPU with --compile-flag
   --pass-pipeline=<text>         Run in the preprocessing phase: 'builtin.module(...)'
   --compile-flag=<flag>          A flag of iree-compile; may be given several times
-{PREPASS_FLAGS_HELP}
+{COMPILE_FLAGS_HELP}
 All other options go to {STOCK}; among them:
   --function=<name>              The function to call
   --input=<value>                One for each argument: 2x3xf32=1 2 3 4 5 6, @file.npy, ...
@@ -71,8 +71,8 @@ def _main(arguments: list[str]) -> int:
     path = command_line.positional[0]
     check_input(path)
     if _is_compiled(path):
-        if command_line.last("pass-pipeline"):
-            raise PrepassError(f"'{path}' is compiled already; --pass-pipeline needs MLIR")
+        if command_line.last("pass-pipeline") or command_line.last("prepass-preset"):
+            raise PrepassError(f"'{path}' is compiled already; a pass pipeline needs MLIR")
         return _run_module(path, command_line)
     with tempfile.TemporaryDirectory(prefix="prepass-run-") as directory:
         program = Path(directory, "module.vmfb")
@@ -90,6 +90,7 @@ def _compile(source: Path, command_line: CommandLine) -> bytes:
     return compile(
         source,
         pipeline=command_line.last("pass-pipeline") or None,
+        preset=command_line.last("prepass-preset") or None,
         flags=[*compile_flags(_devices(command_line)[0]), *command_line.values.get("compile-flag", [])],
         on_remark=remark_printer(command_line),
     )

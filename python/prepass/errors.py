@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import difflib
+from collections.abc import Collection, Sequence
 
 
 class PrepassError(Exception):
@@ -38,3 +39,9 @@ class CompileError(PrepassError):
     def __init__(self, message: str, diagnostics: Sequence[object] = ()) -> None:
         super().__init__("\n".join([*(str(d).partition("\n")[0] for d in diagnostics), message]))
         self.diagnostics = tuple(diagnostics)
+
+
+def did_you_mean(name: str, names: Collection[str]) -> str:
+    """`; did you mean 'x'?` for the nearest of `names`, or nothing when none is near."""
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+    return f"; did you mean '{near[0]}'?" if near else ""

@@ -25,6 +25,7 @@ def compile(  # noqa: A001: the name users look for, as in `prepass.compile(...)
     source: ModuleSource,
     *,
     pipeline: str | Pipeline | None = None,
+    preset: str | None = None,
     flags: Sequence[str] = (),
     hooks: Mapping[str, Hook] | None = None,
     on_remark: RemarkHandler | None = None,
@@ -36,6 +37,8 @@ def compile(  # noqa: A001: the name users look for, as in `prepass.compile(...)
       source: A module (it is copied, not edited), MLIR text, bytecode, or a path.
         A string with a line break is text, any other string is a path.
       pipeline: Runs where IREE's preprocessing pipeline does, target devices assigned.
+      preset: A named pipeline, run where `pipeline` would be, and compiled with
+        the flags that belong to it. A `pipeline` or a flag that is given wins.
       flags: Any flags of iree-compile that say how to compile. Flags that the
         compiler keeps per process, such as `--mlir-timing`, are honoured by
         compiling in a process of its own; hooks cannot follow it there.
@@ -53,6 +56,10 @@ def compile(  # noqa: A001: the name users look for, as in `prepass.compile(...)
     """
     contents, name = read_module(source)
     text = str(pipeline) if pipeline is not None else ""
+    if preset is not None:
+        named = default_registry().pipeline(preset)
+        text = text or named.as_text
+        flags = [*named.flags_beside(flags), *flags]
     _check_phases([start, *(hooks or {})])
     session = new_session()
     if _needs_process(session, flags):

@@ -14,13 +14,13 @@ import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from prepass.errors import PrepassError
+from prepass.errors import PrepassError, did_you_mean
 from prepass.ir.parse import ModuleSource, copy_module
 from prepass.pipeline.base import Pass
 from prepass.pipeline.manager import run_pipeline
 from prepass.pipeline.options import Option, OptionError, options_of, parse_value, print_value
-from prepass.pipeline.registry import Registry, default_registry
-from prepass.pipeline.resolve import PREFIX, ROOT, did_you_mean, print_pass, resolve_pipeline
+from prepass.pipeline.registry import PREFIX, Registry, default_registry
+from prepass.pipeline.resolve import ROOT, print_pass, resolve_pipeline
 from prepass.pipeline.result import PipelineResult
 from prepass.pipeline.text import parse_pipeline
 

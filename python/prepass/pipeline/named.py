@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 
@@ -20,6 +21,19 @@ class Step:
 
 
 @dataclass(frozen=True)
+class Flag:
+    """A flag of iree-compile that a named pipeline is meant to be compiled with.
+
+    Attributes:
+      text: As on the command line, with its value: `--iree-opt-data-tiling=false`.
+      reason: Why it is set, in one sentence.
+    """
+
+    text: str
+    reason: str
+
+
+@dataclass(frozen=True)
 class NamedPipeline:
     """A pipeline that pipeline text uses like a pass, on `builtin.module`.
 
@@ -27,13 +41,31 @@ class NamedPipeline:
       name: Kebab-case with the prefix `prepass-`.
       summary: One line.
       steps: The elements, in order.
+      flags: Set where the pipeline is used as a preset, unless the user gives
+        them; pipeline text alone sets none.
     """
 
     name: str
     summary: str
     steps: tuple[Step, ...]
+    flags: tuple[Flag, ...] = ()
 
     @property
     def text(self) -> str:
-        """The whole as pipeline text."""
+        """The whole as pipeline text, spelt out."""
         return f"builtin.module({','.join(step.text for step in self.steps)})"
+
+    @property
+    def as_text(self) -> str:
+        """The whole as pipeline text, by its name."""
+        return f"builtin.module({self.name})"
+
+    def flags_beside(self, given: Iterable[str]) -> list[str]:
+        """The flags of the pipeline that are not among those that a user gives."""
+        names = {_flag_name(flag) for flag in given}
+        return [flag.text for flag in self.flags if _flag_name(flag.text) not in names]
+
+
+def _flag_name(flag: str) -> str:
+    # LLVM takes one dash or two.
+    return flag.lstrip("-").partition("=")[0]

@@ -27,3 +27,5 @@ class PassMethods:
         """Give lookups the form that the target loads whole rows for."""
     def default(self) -> Pipeline:
         """Everything of prepass that is safe on any model and any target."""
+    def sdxl(self) -> Pipeline:
+        """Models of convolutions and attention, such as the UNet and the VAE of SDXL."""

@@ -11,13 +11,14 @@ from collections.abc import Callable, Mapping
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
-from prepass.errors import PrepassError
+from prepass.errors import PrepassError, did_you_mean
 from prepass.passes import PASSES
 from prepass.pipeline.base import Pass
 from prepass.pipeline.named import NamedPipeline
 from prepass.pipelines import PIPELINES
 
 ENTRY_POINT_GROUP = "prepass.passes"
+PREFIX = "prepass-"
 
 
 class Registry:
@@ -85,6 +86,13 @@ class Registry:
         found = self._load(self._pipelines[name], name)
         if not isinstance(found, NamedPipeline):
             raise PrepassError(f"'{name}' of {self.provider(name)} is not a NamedPipeline: {found!r}")
+        return found
+
+    def pipeline(self, name: str) -> NamedPipeline:
+        """The named pipeline called `name`, with or without the prefix. Raises PrepassError with the nearest name."""
+        found = self.find_pipeline(name) or self.find_pipeline(PREFIX + name)
+        if found is None:
+            raise PrepassError(f"unknown pipeline '{name}'{did_you_mean(name, self.pipeline_names())}")
         return found
 
     def _load(self, factory: Callable[[], object], name: str) -> object:

@@ -4,21 +4,18 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
-from collections.abc import Collection
 from dataclasses import dataclass
 
 from iree.compiler import ir
 
-from prepass.errors import PipelineError
+from prepass.errors import PipelineError, did_you_mean
 from prepass.pipeline.base import Pass
 from prepass.pipeline.native import BadOptions, UnknownPass, check_native, native_passes
 from prepass.pipeline.options import OptionError, options_of, parse_value, print_value
-from prepass.pipeline.registry import Registry
+from prepass.pipeline.registry import PREFIX, Registry
 from prepass.pipeline.text import ElementText, NestText, OptionText, PassText, parse_pipeline, unquote
 
 ROOT = "builtin.module"
-PREFIX = "prepass-"
 _USUAL_ANCHORS = ("builtin.module", "func.func", "util.func", "util.initializer", "flow.executable", "hal.executable")
 
 
@@ -182,9 +179,3 @@ def _is_registered(op_name: str, context: ir.Context) -> bool:
     except ValueError:
         return False
     return context.is_registered_operation(op_name)
-
-
-def did_you_mean(name: str, names: Collection[str]) -> str:
-    """`; did you mean 'x'?` for the nearest of `names`, or nothing when none is near."""
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
-    return f"; did you mean '{near[0]}'?" if near else ""
