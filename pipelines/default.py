@@ -15,6 +15,7 @@ PIPELINE = NamedPipeline(
         Step("canonicalize", "Folds what exporters leave behind, so that patterns meet fewer spellings."),
         Step("cse", "Equal producers become one value, and matchers compare values by identity."),
         Step("prepass-raise-attention", "One attention op in place of two contractions and a softmax between them."),
+        Step("prepass-decompose-attention", "A CPU is faster with two contractions where all scores fit its cache."),
         Step("prepass-split-gated-projections", "The gate of a feed-forward block fuses with a projection."),
         Step(
             "prepass-promote-accumulators",

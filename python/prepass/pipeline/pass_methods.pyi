@@ -9,6 +9,8 @@ from prepass.pipeline.builder import Pipeline
 class PassMethods:
     def configure_attention(self) -> Pipeline:
         """Attach a lowering config to every attention op."""
+    def decompose_attention(self) -> Pipeline:
+        """Turn small attention into two contractions and a softmax, where a CPU is faster with them."""
     def merge_constants(self) -> Pipeline:
         """Give constants with equal contents one attribute, whatever their resources are called."""
     def pad_attention_keys(self, *, min_queries: int = 256) -> Pipeline:

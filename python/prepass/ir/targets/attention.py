@@ -43,3 +43,8 @@ def padded_keys(target: Target, shape: AttentionShape) -> int | None:
     other keys are all at the lowest legal value, -2.3e38.
     """
     return gfx942.padded_keys(shape) if target.architecture == "gfx942" else None
+
+
+def decomposed_is_faster(target: Target, shape: AttentionShape) -> bool:
+    """Whether the target computes the op faster as two contractions and a softmax between them."""
+    return target.backend == "llvm-cpu" and llvm_cpu.decomposed_is_faster(shape, target.vector_bytes)
