@@ -11,5 +11,6 @@ PASSES: dict[str, str] = {
     "prepass-promote-accumulators": "prepass.passes.promote_accumulators:PromoteAccumulatorsPass",
     "prepass-simplify-casts": "prepass.passes.simplify_casts:SimplifyCastsPass",
     "prepass-split-gated-projections": "prepass.passes.split_gated_projections:SplitGatedProjectionsPass",
+    "prepass-fold-unit-dims": "prepass.passes.fold_unit_dims:FoldUnitDimsPass",
     "prepass-raise-attention": "prepass.passes.raise_attention:RaiseAttentionPass",
 }

@@ -208,14 +208,14 @@ class Graph:
     def contract(
         self, a: Tensor, a_dims: str, b: Tensor, b_dims: str, out_dims: str, element: str, *, named: bool = False
     ) -> Tensor:
-        """The sum of products over the dims not in the result; named where `linalg.batch_matmul` says the same."""
+        """The sum of products over the dims not in the result; named where a named matrix product says the same."""
         array = np.einsum(f"{a_dims},{b_dims}->{out_dims}", a.array, b.array)
         init = self.filled(array.shape, 0.0, element)
-        if named and a.element == b.element and is_batch_matmul(a_dims, b_dims, out_dims):
+        op = matmul_name(a_dims, b_dims, out_dims)
+        if named and a.element == b.element and op:
             name, type_ = self.name(), tensor_type(array.shape, element)
             self.lines.append(
-                f"{name} = linalg.batch_matmul ins({a.name}, {b.name} : {a.type}, {b.type}) "
-                f"outs({init} : {type_}) -> {type_}"
+                f"{name} = linalg.{op} ins({a.name}, {b.name} : {a.type}, {b.type}) outs({init} : {type_}) -> {type_}"
             )
             return Tensor(name, element, array)
         dims = out_dims + "".join(d for d in a_dims if d not in out_dims)
@@ -293,9 +293,11 @@ def softmax(scores: np.ndarray, dim: int) -> np.ndarray:
         return exponentials / exponentials.sum(axis=dim, keepdims=True)
 
 
-def is_batch_matmul(a_dims: str, b_dims: str, out_dims: str) -> bool:
-    """Whether a contraction is `linalg.batch_matmul` without maps."""
-    if not len(a_dims) == len(b_dims) == len(out_dims) == 3:
-        return False
-    batch, m, k = a_dims
-    return b_dims[:2] == batch + k and out_dims == batch + m + b_dims[2]
+def matmul_name(a_dims: str, b_dims: str, out_dims: str) -> str | None:
+    """The named matrix product that a contraction is without maps, or None."""
+    if not 2 <= len(a_dims) <= 3:
+        return None
+    *batch, m, k = a_dims
+    if b_dims[:-1] != "".join([*batch, k]) or out_dims != "".join([*batch, m, b_dims[-1]]):
+        return None
+    return "batch_matmul" if batch else "matmul"

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`prepass-fold-unit-dims` changes no number, and batch 1 takes no more dispatches than batch 2."""
+
+import numpy as np
+import pytest
+
+import prepass
+from prepass.checking.numerics import compare
+
+from .conftest import LLVM_CPU
+from .dispatches import cost
+from .unit_dim_cases import Linear, RandomGraph
+
+PIPELINE = "builtin.module(prepass-fold-unit-dims{matrices=always})"
+# Absolute, of numbers around 1 to 10, after some roundings to eleven bits and to eight.
+TOLERANCES = {"f32": 1e-4, "f16": 0.03, "bf16": 0.3}
+
+LINEARS = [
+    Linear(bias=False),
+    Linear(element="f32", activation="tanh"),
+    Linear(element="bf16", activation="exp"),
+    Linear(heads=3),
+    Linear(tokens=1, activation="tanh"),
+    Linear(tokens=77, heads=6, bias=False),
+    Linear(outputs=1),
+    Linear(channels=1),
+]
+
+
+@pytest.mark.parametrize("linear", LINEARS, ids=str)
+def test_linear_layers_compute_what_numpy_does(linear):
+    graph, result = linear.graph()
+    program = prepass.compile(graph.module(result), pipeline=PIPELINE, flags=LLVM_CPU)
+    got = np.asarray(prepass.run(program, *graph.inputs())[0])
+    assert compare([got], [result.array]).within(TOLERANCES[linear.element])
+
+
+@pytest.mark.parametrize("level", ["O0", "O3"])
+@pytest.mark.parametrize("linear", LINEARS[:5], ids=str)
+def test_batch_1_takes_as_many_dispatches_as_batch_2(linear, level):
+    def dispatches(batch):
+        graph, result = Linear(**{**vars(linear), "batch": batch}).graph()
+        return cost(graph.module(result), PIPELINE, level).dispatches
+
+    assert dispatches(1) <= dispatches(2)
+
+
+def test_without_the_pass_the_cast_is_a_dispatch_of_its_own():
+    graph, result = Linear().graph()
+    assert cost(graph.module(result), None, "O0").dispatches > cost(graph.module(result), PIPELINE, "O0").dispatches
+
+
+@pytest.mark.parametrize("element", ["f32", "f16", "bf16"])
+def test_random_graphs_compute_what_numpy_does(element):
+    cases = [RandomGraph(seed, element).build() for seed in range(24)]
+    functions = [graph.module(result, function=f"f{number}") for number, (graph, result) in enumerate(cases)]
+    program = prepass.compile("\n".join(functions), pipeline=PIPELINE, flags=LLVM_CPU)
+    for number, (graph, result) in enumerate(cases):
+        got = np.asarray(prepass.run(program, *graph.inputs(), function=f"f{number}")[0])
+        scale = max(1.0, np.abs(result.array).max(initial=0))
+        assert compare([got], [result.array]).within(TOLERANCES[element] * scale), f"seed {number}"
+
+
+def test_twice_is_once():
+    for seed in range(20):
+        graph, result = RandomGraph(seed, "f32").build()
+        pipeline = prepass.Pipeline().fold_unit_dims()
+        once = pipeline.run(graph.module(result))
+        twice = pipeline.run(once.module)
+        assert str(twice.module) == str(once.module), f"seed {seed}"
