@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import prepass
-from prepass.checking.isa import compile_to_assembly
+from prepass.amdgpu.inputs import compile_to_assembly
 from prepass.checking.numerics import compare
 from prepass.pipeline.phases import split_by_phase
 from prepass.pipeline.registry import default_registry
@@ -75,10 +75,10 @@ def test_llvm_cpu_is_right(batch, queries, keys, channels, element, value_transp
 def test_gfx942_uses_mfma_without_spills_or_narrow_lds_reads(keys, channels, element):
     source = attention_op(20, 4096, keys, channels, element, value_transposed=True)
     (kernel,) = compile_to_assembly(source, pipeline=PIPELINE, flags=GFX942)
-    assert kernel.mfmas > 0
-    assert kernel.vgpr_spills == 0
-    assert kernel.instructions["ds_read_u16"] == 0
-    assert kernel.lds_bytes <= 65536
+    assert kernel.counts.mfmas > 0
+    assert kernel.spills == 0
+    assert kernel.counts.names["ds_read_u16"] == 0
+    assert kernel.metadata.lds_bytes <= 65536
 
 
 @pytest.mark.parametrize("element", ["f16", "f32"])

@@ -6,7 +6,7 @@ import pytest
 from iree.compiler import ir
 
 import prepass
-from prepass.checking.isa import compile_to_assembly
+from prepass.amdgpu.inputs import compile_to_assembly
 from prepass.checking.numerics import compare
 from prepass.ir.parse import copy_module
 from prepass.ir.targets import Target
@@ -83,5 +83,5 @@ def test_gfx942_uses_mfma(queries, keys):
     source = attention_op(20, queries, keys, 64, "f16", value_transposed=True)
     for pipeline, uses_mfma in (("prepass-configure-attention", False), ("prepass-pad-attention-keys", True)):
         kernels = compile_to_assembly(source, pipeline=f"builtin.module({pipeline})", flags=GFX942)
-        assert any(kernel.mfmas for kernel in kernels) == uses_mfma
-        assert not any(kernel.vgpr_spills or kernel.instructions["ds_read_u16"] for kernel in kernels)
+        assert any(kernel.counts.mfmas for kernel in kernels) == uses_mfma
+        assert not any(kernel.spills or kernel.counts.names["ds_read_u16"] for kernel in kernels)

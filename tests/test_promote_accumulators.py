@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import prepass
-from prepass.checking.isa import compile_to_assembly
+from prepass.amdgpu.inputs import compile_to_assembly
 from prepass.checking.numerics import compare
 
 from .conftest import GFX942, LLVM_CPU
@@ -59,8 +59,8 @@ def test_no_norm_costs_a_dispatch_or_memory(case, level):
 def test_contractions_compile_for_gfx942(form, element):
     kernels = compile_to_assembly(form.module(element), pipeline=PIPELINE, flags=(*GFX942, "--iree-opt-level=O3"))
     assert len(kernels) == 1
-    assert bool(kernels[0].mfmas) == form.mfma
-    assert kernels[0].vgpr_spills == 0
+    assert bool(kernels[0].counts.mfmas) == form.mfma
+    assert kernels[0].spills == 0
 
 
 @pytest.mark.parametrize("element", ["f16", "bf16"])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import prepass
-from prepass.checking.isa import compile_to_assembly
+from prepass.amdgpu.inputs import compile_to_assembly
 from prepass.checking.numerics import compare
 
 from .conftest import GFX942, LLVM_CPU
@@ -93,7 +93,7 @@ def test_extended_operands_meet_in_matrix_instructions(name):
     stock, ours = (compile_to_assembly(DATA / f"{name}.mlir", pipeline=p, flags=flags) for p in (None, EXACT))
     # One operand comes narrow and the other wide to the last contraction.
     assert stock[-1].mfmas == 0
-    assert all(kernel.mfmas for kernel in ours)
+    assert all(kernel.counts.mfmas for kernel in ours)
 
 
 def test_a_wide_operand_keeps_its_matrix_instructions():
@@ -102,4 +102,4 @@ def test_a_wide_operand_keeps_its_matrix_instructions():
     text = "\n".join(lines[:first] + lines[first + 5 :]).replace("%8", "%arg2")
     text = text.replace("%arg2: tensor<2560x320xf16>", "%arg2: tensor<2560x320xf32>")
     kernels = compile_to_assembly(text, pipeline=EXACT, flags=(*GFX942, "--iree-opt-level=O3"))
-    assert all(kernel.mfmas for kernel in kernels)
+    assert all(kernel.counts.mfmas for kernel in kernels)

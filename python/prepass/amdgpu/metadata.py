@@ -6,8 +6,9 @@ Source: "AMDGPU Usage", section "Code Object Metadata", https://llvm.org/docs/AM
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 _PAIR = re.compile(r"(?P<key>[^\s:'\"]+|'[^']*'|\"[^\"]*\"):(?:\s+(?P<value>.*))?$")
@@ -55,6 +56,11 @@ class Metadata:
     vgpr_spills: int
     sgpr_spills: int
 
+    @property
+    def work_items(self) -> int:
+        """Work items of a workgroup, the most where any size will do."""
+        return math.prod(self.workgroup_size) if self.workgroup_size else self.max_workgroup_size
+
 
 def read_metadata(text: str) -> dict[str, Metadata]:
     """The metadata of each kernel, by name, from the text of a `.rocmasm` file; empty when it has none."""
@@ -63,12 +69,14 @@ def read_metadata(text: str) -> dict[str, Metadata]:
         lines = [line for line in block.splitlines() if line.strip() and line.strip() not in ("---", "...")]
         document, _ = _read_node(lines, 0, 0)
         for entry in document.get("amdhsa.kernels", []):
-            metadata = _read_entry(entry)
+            metadata = metadata_from_entry(entry)
             found[metadata.name] = metadata
     return found
 
 
-def _read_entry(entry: dict[str, object]) -> Metadata:
+def metadata_from_entry(entry: Mapping[str, object]) -> Metadata:
+    """The metadata of a kernel from an entry of `amdhsa.kernels`."""
+
     def number(key: str) -> int:
         return int(str(entry.get(key, "0")), 0)
 

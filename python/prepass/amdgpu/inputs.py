@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Kernels from whatever holds them: assembly, code objects, compiled programs, MLIR."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from prepass.amdgpu.assembly import read_kernels
+from prepass.amdgpu.code_object import ELF_MAGIC, find_code_objects, read_code_object
+from prepass.amdgpu.figures import KernelFigures, kernel_figures
+from prepass.compiler.api import compile
+from prepass.errors import PrepassError
+from prepass.ir.parse import ModuleSource, read_module
+from prepass.pipeline.base import RemarkHandler
+from prepass.pipeline.builder import Pipeline
+
+# A .vmfb is a zip archive around a flatbuffer, or with some flags the flatbuffer alone.
+VMFB_MAGICS = (b"PK\x03\x04", b"IREE")
+
+_TARGET = re.compile(r'^\s*\.amdgcn_target\s+"[^"]*?(gfx\w+)', re.MULTILINE)
+_ASSEMBLY = re.compile(rb"^\s*\.amd(gcn_target|hsa_kernel)\b", re.MULTILINE)
+_ASSEMBLY_SUFFIXES = (".rocmasm", ".s")
+_DEVICE_FLAGS = ("iree-hal-target-device", "iree-hal-target-backends")
+_DEFAULT_FLAGS = ((_DEVICE_FLAGS, "--iree-hal-target-device=hip"), (("iree-rocm-target",), "--iree-rocm-target=gfx942"))
+
+
+@dataclass(frozen=True)
+class CompileOptions:
+    """How MLIR is compiled: as in `prepass.compile`; without a target, for gfx942."""
+
+    pipeline: str | Pipeline | None = None
+    preset: str | None = None
+    flags: Sequence[str] = ()
+    on_remark: RemarkHandler | None = field(default=None, compare=False)
+
+    @property
+    def given(self) -> bool:
+        """Whether any option is set."""
+        return bool(self.pipeline or self.preset or self.flags)
+
+
+def read_program(source: Path | bytes, options: CompileOptions | None = None) -> list[KernelFigures]:
+    """The kernels of a file: .mlir, .mlirbc, .vmfb, .hsaco or .rocmasm, told apart by what is in it.
+
+    `source` is a path, or the contents. Raises PrepassError when it cannot be read, when it
+    has no kernel for an AMD GPU, or when options of compilation are given for what is
+    compiled already.
+    """
+    options = options or CompileOptions()
+    contents, name = read_module(source)
+    if not _is_compiled(contents, name):
+        found = compile_to_assembly(
+            source,
+            pipeline=options.pipeline,
+            preset=options.preset,
+            flags=_with_target(options.flags),
+            on_remark=options.on_remark,
+        )
+    elif options.given:
+        raise PrepassError(f"'{name}' is compiled already; a pipeline or flags of the compiler need MLIR")
+    else:
+        found = _read_compiled(contents, name)
+    if not found:
+        raise PrepassError(f"'{name}' has no kernel for an AMD GPU")
+    return found
+
+
+def read_assembly(text: str) -> list[KernelFigures]:
+    """The figures of each kernel in the text of a `.rocmasm` file."""
+    target = _TARGET.search(text)
+    return [kernel_figures(kernel, target[1] if target else "gfx942") for kernel in read_kernels(text)]
+
+
+def compile_to_assembly(
+    source: ModuleSource,
+    *,
+    pipeline: str | Pipeline | None = None,
+    preset: str | None = None,
+    flags: Sequence[str] = (),
+    on_remark: RemarkHandler | None = None,
+) -> list[KernelFigures]:
+    """Compile a module for an AMD GPU and read its kernels. Arguments as for `prepass.compile`."""
+    with tempfile.TemporaryDirectory(prefix="prepass-isa-") as directory:
+        dump = f"--iree-hal-dump-executable-intermediates-to={directory}"
+        compile(source, pipeline=pipeline, preset=preset, flags=[*flags, dump], on_remark=on_remark)
+        files = sorted(Path(directory).glob("*.rocmasm"))
+        return [figures for file in files for figures in read_assembly(file.read_text())]
+
+
+def _is_compiled(contents: bytes, name: str) -> bool:
+    binary = contents.startswith((ELF_MAGIC, *VMFB_MAGICS))
+    return binary or name.endswith(_ASSEMBLY_SUFFIXES) or bool(_ASSEMBLY.search(contents))
+
+
+def _read_compiled(contents: bytes, name: str) -> list[KernelFigures]:
+    if contents.startswith(ELF_MAGIC):
+        code_objects = [contents]
+    elif contents.startswith(VMFB_MAGICS):
+        code_objects = find_code_objects(contents)
+    else:
+        return read_assembly(contents.decode(errors="replace"))
+    programs = [read_code_object(data, name) for data in code_objects]
+    return [kernel_figures(kernel, architecture) for architecture, kernels in programs for kernel in kernels]
+
+
+def _with_target(flags: Sequence[str]) -> list[str]:
+    given = {flag.lstrip("-").partition("=")[0] for flag in flags}
+    missing = [default for names, default in _DEFAULT_FLAGS if given.isdisjoint(names)]
+    return [*missing, *flags]
