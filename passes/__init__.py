@@ -2,6 +2,7 @@
 """The passes of prepass. A pass is imported when a pipeline first names it."""
 
 PASSES: dict[str, str] = {
+    "prepass-fold-padding": "prepass.passes.fold_padding:FoldPaddingPass",
     "prepass-merge-constants": "prepass.passes.merge_constants:MergeConstantsPass",
     "prepass-strip-assertions": "prepass.passes.strip_assertions:StripAssertionsPass",
     "prepass-vectorize-lookups": "prepass.passes.vectorize_lookups:VectorizeLookupsPass",

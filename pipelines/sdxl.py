@@ -9,7 +9,10 @@ from prepass.pipeline.named import Flag, NamedPipeline, Step
 PIPELINE = NamedPipeline(
     "prepass-sdxl",
     "Models of convolutions and attention, such as the UNet and the VAE of SDXL.",
-    (Step("prepass-default", "What is safe on any model; it leaves convolutions as they are."),),
+    (
+        Step("prepass-default", "What is safe on any model; it leaves convolutions as they are."),
+        Step("prepass-fold-padding", "Padding stands right before its convolution, into which IREE fuses it."),
+    ),
     (
         Flag(
             "--iree-dispatch-creation-enable-aggressive-fusion=true",

@@ -29,7 +29,7 @@ class _StopError(Exception):
     """Compilation has gone far enough."""
 
 
-def cost(source, pipeline, level) -> Cost:
+def cost(source, pipeline, level, *more_flags) -> Cost:
     """The cost of a program at an optimization level."""
     statistics = ProgramStatistics()
     names: list[str] = []
@@ -42,7 +42,7 @@ def cost(source, pipeline, level) -> Cost:
         statistics.hooks["stream"](module)
         raise _StopError
 
-    flags = (*GFX942, f"--iree-opt-level={level}")
+    flags = (*GFX942, f"--iree-opt-level={level}", *more_flags)
     try:
         prepass.compile(source, pipeline=pipeline, flags=flags, hooks={"flow": flow, "stream": stream})
     except _StopError:

@@ -186,22 +186,32 @@ def constant(value: float | int, type_: ir.Type) -> ir.Value:
 
 def pad_high(value: ir.Value, dim: int, amount: int, fill: ir.Value) -> ir.Value:
     """`value` with `amount` more elements at the end of a dim, a `tensor.pad`."""
-    type_ = ir.RankedTensorType(value.type)
-    shape = list(type_.shape)
-    shape[dim] += amount
-    none, high = [0] * type_.rank, [amount if d == dim else 0 for d in range(type_.rank)]
+    rank = ir.RankedTensorType(value.type).rank
+    return pad(value, [0] * rank, [amount if d == dim else 0 for d in range(rank)], fill)
+
+
+def pad(
+    value: ir.Value, low: Sequence[int], high: Sequence[int], fill: ir.Value, type_: ir.Type | None = None
+) -> ir.Value:
+    """`value` with more elements before and behind it in each dim, a `tensor.pad`, of type `type_` where that is given.
+
+    A type says more than the amounts do where a padded dim is dynamic and its size is known.
+    """
+    source = ir.RankedTensorType(value.type)
+    dynamic = ir.ShapedType.get_dynamic_size()
+    shape = [dynamic if source.is_dynamic_dim(d) else size + low[d] + high[d] for d, size in enumerate(source.shape)]
     op = ir.Operation.create(
         "tensor.pad",
-        [ir.RankedTensorType.get(shape, type_.element_type)],
+        [type_ or ir.RankedTensorType.get(shape, source.element_type)],
         [value],
         {
-            "static_low": ir.DenseI64ArrayAttr.get(none),
-            "static_high": ir.DenseI64ArrayAttr.get(high),
+            "static_low": ir.DenseI64ArrayAttr.get(list(low)),
+            "static_high": ir.DenseI64ArrayAttr.get(list(high)),
             "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, 0]),
         },
         regions=1,
     )
-    block = op.regions[0].blocks.append(*[ir.IndexType.get()] * type_.rank, arg_locs=[op.location] * type_.rank)
+    block = op.regions[0].blocks.append(*[ir.IndexType.get()] * source.rank, arg_locs=[op.location] * source.rank)
     with ir.InsertionPoint(block):
         ir.Operation.create("tensor.yield", [], [fill])
     return op.result

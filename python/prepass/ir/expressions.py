@@ -136,7 +136,7 @@ def expand(read: Read) -> Expr | None:
     if op is None:
         return None
     if op.name == "tensor.expand_shape":
-        groups = _reassociation(op)
+        groups = reassociation(op)
         return Read(op.operands[0], tuple(tuple(a for d in dims for a in read.index[d]) for dims in groups))
     if op.name == "tensor.collapse_shape":
         return _expand_collapse(op, read)
@@ -351,7 +351,7 @@ def _evaluate(value: ir.Value, block: ir.Block, values: dict[ir.Value, Expr], lo
 def _expand_collapse(op: ir.Operation, read: Read) -> Read | None:
     sizes = tensor_sizes(op.operands[0])
     index: list[Group] = []
-    for dims, group in zip(_reassociation(op), read.index, strict=True):
+    for dims, group in zip(reassociation(op), read.index, strict=True):
         groups = split_group(group, [sizes[d] for d in dims])
         if groups is None:
             return None
@@ -360,7 +360,8 @@ def _expand_collapse(op: ir.Operation, read: Read) -> Read | None:
     return Read(op.operands[0], tuple(index) if index else ((),) * len(sizes))
 
 
-def _reassociation(op: ir.Operation) -> list[list[int]]:
+def reassociation(op: ir.Operation) -> list[list[int]]:
+    """For each dim of the smaller shape of a reshape, the dims of the larger one that it consists of."""
     groups = ir.ArrayAttr(op.attributes["reassociation"])
     return [[ir.IntegerAttr(d).value for d in ir.ArrayAttr(group)] for group in groups]
 

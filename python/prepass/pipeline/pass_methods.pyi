@@ -11,6 +11,8 @@ class PassMethods:
         """Attach a lowering config to every attention op."""
     def decompose_attention(self) -> Pipeline:
         """Turn small attention into two contractions and a softmax, where a CPU is faster with them."""
+    def fold_padding(self) -> Pipeline:
+        """Write padding as tensor.pad, right before the convolution that reads it."""
     def fold_unit_dims(self, *, matrices: Literal['auto', 'always'] = 'auto') -> Pipeline:
         """Drop the loops that run once, so that linear layers of batch 1 are plain matrix products."""
     def merge_constants(self) -> Pipeline:
