@@ -30,7 +30,7 @@ def load(
         context.add_vm_module(module)
     except (RuntimeError, ValueError) as error:
         raise PrepassError(f"cannot load the program on {device}: {_first_line(error)}") from error
-    name = _function_name(module.function_names, function)
+    name = find_function(module.function_names, function)
     invoke = context.modules[module.name][name]
 
     def call(*inputs: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -51,7 +51,8 @@ def run(
     return load(program, function=function, device=device)(*inputs)
 
 
-def _function_name(exported: Sequence[str], wanted: str | None) -> str:
+def find_function(exported: Sequence[str], wanted: str | None) -> str:
+    """The function of a program that a user means, when the name may be left out. Raises PrepassError."""
     # Next to a function `f` stand the program's initializer and `f$async`, for callers with fences.
     callable_names = [name for name in exported if name != "__init" and not name.endswith("$async")]
     if wanted is None and len(callable_names) == 1:

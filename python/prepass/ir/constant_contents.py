@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What tensor constants contain, in a form that is cheap to keep and compare.
 
-The bindings do not show the data of a `dense_resource`, but they write it to bytecode, where it is the one blob of
-the resource section. The writer hands it over in one piece, so reading it takes a copy of one constant at a time.
+The bindings do not show the data of a `dense_resource`, but they write it to bytecode, where it is a blob of the
+resource section. The writer hands it over in one piece, so reading it takes a copy of one constant at a time.
 
 Source: https://mlir.llvm.org/docs/BytecodeFormat/
 """
@@ -61,13 +61,37 @@ def contents_of(attribute: ir.Attribute) -> Contents | None:
     return digest.contents()
 
 
+def read_resources(attribute: ir.Attribute) -> list[bytes]:
+    """The data of each `dense_resource` that an attribute has in it, in the order in which they stand there.
+
+    One that stands there twice comes once, and one whose data is not in the module not at all.
+    """
+    found: list[bytearray] = []
+
+    def start() -> Callable[[memoryview], object]:
+        found.append(bytearray())
+        return found[-1].extend
+
+    _read_blobs(attribute, start)
+    return [bytes(blob) for blob in found]
+
+
 def _resource_contents(attribute: ir.Attribute) -> Contents | None:
+    digests: list[_Digest] = []
+
+    def start() -> Callable[[memoryview], object]:
+        digests.append(_Digest())
+        return digests[-1].add
+
+    _read_blobs(attribute, start)
+    return digests[0].contents() if digests else None
+
+
+def _read_blobs(attribute: ir.Attribute, start: Callable[[], Callable[[memoryview], object]]) -> None:
     with attribute.context, ir.Location.unknown():
         holder = ir.Module.create()
         holder.operation.attributes["value"] = attribute
-        reader = _BlobReader()
-        holder.operation.write_bytecode(reader)
-    return reader.contents
+        holder.operation.write_bytecode(_BlobReader(start))
 
 
 class _Digest:
@@ -89,15 +113,10 @@ class _Digest:
 
 
 class _BlobReader:
-    """A file to write bytecode with one blob to; it keeps the blob's contents.
+    """A file to write bytecode to; for each blob in it, `start` gives what its parts are handed to."""
 
-    Attributes:
-      contents: The blob's contents once it was written, None before and when
-        there is no blob.
-    """
-
-    def __init__(self) -> None:
-        self.contents: Contents | None = None
+    def __init__(self, start: Callable[[], Callable[[memoryview], object]]) -> None:
+        self._start = start
         self._offset = 0
         self._chunk = memoryview(b"")
         self._value = 0
@@ -126,18 +145,18 @@ class _BlobReader:
                 yield from self._read_number()
                 yield from self._take(-self._offset % self._value)
             if section & 0x7F == _RESOURCE_SECTION and length:
-                yield from self._read_blob(self._offset + length)
+                yield from self._read_section(self._offset + length)
             else:
                 yield from self._take(length)
 
-    def _read_blob(self, end: int) -> _Reading:
-        yield from self._read_number()
-        yield from self._read_number()
-        size = self._value
-        yield from self._take(end - size - self._offset)
-        digest = _Digest()
-        yield from self._take(size, digest.add)
-        self.contents = digest.contents()
+    def _read_section(self, end: int) -> _Reading:
+        while self._offset < end:
+            yield from self._read_number()
+            alignment = self._value
+            yield from self._read_number()
+            size = self._value
+            yield from self._take(-self._offset % alignment)
+            yield from self._take(size, self._start())
 
     def _read_number(self) -> _Reading:
         """A varint: the zeros at the end of its first byte count the bytes that follow."""

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`simulate`: compile a module for gfx942 and run it, kernels and host, on numpy arrays."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from prepass.amdgpu.assembly import Kernel, read_kernels
+from prepass.amdgpu.data import read_data
+from prepass.compiler.api import compile
+from prepass.compiler.runtime import find_function
+from prepass.errors import PrepassError
+from prepass.ir.parse import ModuleSource
+from prepass.pipeline.builder import Pipeline
+from prepass.simulator.errors import SimulationError
+from prepass.simulator.host.interpret import Host
+from prepass.simulator.host.read import Export, HostProgram, read_host
+from prepass.simulator.launch import launch
+from prepass.simulator.memory import Memory
+from prepass.simulator.program import Program, compile_kernel
+from prepass.simulator.waves import LANES
+
+FLAGS = ("--iree-hal-target-device=hip", "--iree-rocm-target=gfx942")
+
+
+@dataclass(frozen=True)
+class DeviceProgram:
+    """A compiled program: the host's code, and the assembly of each file of kernels.
+
+    `dataclasses.replace` puts other assembly in its place: written by hand, or wrong on purpose.
+    """
+
+    host: HostProgram
+    assembly: tuple[str, ...]
+
+
+def compile_program(
+    source: ModuleSource, *, pipeline: str | Pipeline | None = None, flags: Sequence[str] = ()
+) -> DeviceProgram:
+    """Compile a module for gfx942, as far as the simulator needs it. Arguments and errors as for `prepass.compile`."""
+    hosts: list[HostProgram] = []
+    with tempfile.TemporaryDirectory(prefix="prepass-simulator-") as directory:
+        dump = f"--iree-hal-dump-executable-intermediates-to={directory}"
+        compile(
+            source,
+            pipeline=pipeline,
+            flags=[*FLAGS, *flags, dump],
+            hooks={"executable-targets": lambda module: hosts.append(read_host(module))},
+        )
+        files = sorted(Path(directory).glob("*.rocmasm"))
+        return DeviceProgram(hosts[0], tuple(file.read_text() for file in files))
+
+
+def run_program(
+    program: DeviceProgram,
+    inputs: Sequence[np.ndarray],
+    *,
+    function: str | None = None,
+    parameters: Mapping[str, np.ndarray] | None = None,
+) -> tuple[np.ndarray, ...]:
+    """Run a compiled program; see `simulate`."""
+    memory = Memory()
+    kernels = _Kernels(program.assembly, memory)
+    host = Host(program.host, memory, kernels.dispatch, parameters or {})
+    return host.call(find_function(program.host.public, function), inputs)
+
+
+def simulate(
+    source: ModuleSource,
+    inputs: Sequence[np.ndarray],
+    *,
+    pipeline: str | Pipeline | None = None,
+    flags: Sequence[str] = (),
+    function: str | None = None,
+    parameters: Mapping[str, np.ndarray] | None = None,
+) -> tuple[np.ndarray, ...]:
+    """Compile a module for gfx942 and run its code on this machine, without a GPU.
+
+    Args:
+      source: A module, MLIR text, bytecode, or a path, as for `prepass.compile`.
+      inputs: The arguments of the function. An argument of type bf16 may be given as float32.
+      pipeline: Runs where IREE's preprocessing pipeline does.
+      flags: Flags of iree-compile; those that choose gfx942 are added.
+      function: The exported function's name; may be left out when there is one.
+      parameters: Arrays of external parameters, by `scope::key` or by key.
+
+    Returns:
+      The results; those of type bf16 as float32.
+
+    Raises:
+      SimulationError: A kernel does what it must not, or what the simulator does not know.
+      CompileError: The compiler's diagnostics.
+      PrepassError: Anything else that is wrong with the arguments.
+    """
+    program = compile_program(source, pipeline=pipeline, flags=flags)
+    return run_program(program, inputs, function=function, parameters=parameters)
+
+
+class _Kernels:
+    """The kernels of a program, translated when they are dispatched for the first time."""
+
+    def __init__(self, assembly: Sequence[str], memory: Memory) -> None:
+        self._memory = memory
+        self._found: dict[str, tuple[Kernel, dict[str, int]]] = {}
+        self._programs: dict[str, Program] = {}
+        for text in assembly:
+            symbols = {
+                name: memory.allocate_bytes(np.frombuffer(contents, np.uint8))
+                for name, contents in read_data(text).items()
+            }
+            for kernel in read_kernels(text):
+                if kernel.name in self._found:
+                    raise PrepassError(f"simulator: two kernels have the name '{kernel.name}'")
+                self._found[kernel.name] = kernel, symbols
+
+    def dispatch(
+        self, executable: str, export: Export, grid: Sequence[int], bindings: Sequence[int], constants: Sequence[int]
+    ) -> None:
+        """Run a kernel."""
+        if export.name not in self._found:
+            raise PrepassError(f"simulator: the assembly has no kernel '{export.name}' of '{executable}'")
+        if export.subgroup_size not in (0, LANES):
+            raise SimulationError(export.name, None, f"waves of {export.subgroup_size} lanes are not supported")
+        if export.name not in self._programs:
+            self._programs[export.name] = compile_kernel(*self._found[export.name])
+        program = self._programs[export.name]
+        launch(program, self._memory, grid, bindings, constants, export.workgroup_size)
