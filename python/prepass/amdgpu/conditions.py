@@ -29,6 +29,7 @@ from prepass.errors import PrepassError, did_you_mean
 OLD_PREFIX = "old."
 
 _TOKEN = re.compile(r"\s*(?:(\d+\.?\d*|\.\d+)|([A-Za-z_][\w.]*)|(>=|<=|==|!=|[-+*/()<>]))")
+_DEEPEST = 50
 _COMPARISONS = {
     ">": operator.gt,
     ">=": operator.ge,
@@ -82,6 +83,7 @@ class _Parser:
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
+        self.depth = 0
         self.metrics: set[str] = set()
 
     def condition(self) -> _Node:
@@ -98,7 +100,7 @@ class _Parser:
 
     def negation(self) -> _Node:
         if self.take("not"):
-            inner = self.negation()
+            inner = self.nested(self.negation)
             return lambda values: not inner(values)
         return self.comparison()
 
@@ -125,10 +127,10 @@ class _Parser:
 
     def factor(self) -> _Node:
         if self.take("-"):
-            inner = self.factor()
+            inner = self.nested(self.factor)
             return lambda values: -inner(values)
         if self.take("("):
-            node = self.condition()
+            node = self.nested(self.condition)
             if not self.take(")"):
                 raise self.error("expected ')'")
             return node
@@ -145,6 +147,14 @@ class _Parser:
         self.take(token)
         self.metrics.add(token)
         return lambda values: values[token]
+
+    def nested(self, parse: Callable[[], _Node]) -> _Node:
+        self.depth += 1
+        if self.depth > _DEEPEST:
+            raise self.error("too deeply nested")
+        node = parse()
+        self.depth -= 1
+        return node
 
     def expect_end(self) -> None:
         if self.peek() is not None or self.text[self.at :].strip():
