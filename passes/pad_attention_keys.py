@@ -19,10 +19,13 @@ After:
     %o = iree_linalg_ext.attention {indexing_maps = [..., (b, m, n, k1, k2) -> (k2), ...]}
         ins(%q, %k80, %v80, %scale, %mask : ...) ...
 
-A mask that is there already is padded with -inf, or with false. Run it after
-prepass-raise-attention. It is not in prepass-default: K and V are copied in a dispatch each
-where the copies do not fuse with what computes them, and whether the matrix instructions
-outweigh that depends on the number of queries and was not measured on the hardware.
+A mask that is there already is padded with -inf, or with false. Where K and V are projections of a tensor, that is
+padded before: the projections have 80 rows then, and all keys and values of a text share one copy of it, which cse
+finds. So a UNet takes one more dispatch. Padding moves up through ops that stay finite on zeros and that nothing else
+reads.
+
+Run it after prepass-raise-attention. It is not in prepass-default: whether the matrix instructions outweigh the mask
+and the copies depends on the number of queries and was not measured on the hardware.
 
 Left alone when, each with a remark that says so:
 
@@ -46,9 +49,10 @@ from iree.compiler.dialects import arith
 
 from prepass.ir.attention.build import OP_NAME
 from prepass.ir.attention.read import read_attention_shape
-from prepass.ir.emit import constant, generic, pad_high
+from prepass.ir.emit import constant, erase_dead_producers, generic, pad_high
 from prepass.ir.expressions import element_type
 from prepass.ir.match import NoMatch, walk_ops
+from prepass.ir.padding.at_source import pad_at_source
 from prepass.ir.targets import Target
 from prepass.ir.targets.attention import padded_keys
 from prepass.pipeline.base import Pass, PassContext
@@ -136,8 +140,7 @@ def _build_padded(op: ir.Operation, padding: _Padding) -> ir.Value:
     for place in (_KEY, _VALUE):
         dim = padding.dim(place)
         if dim is not None:
-            zero = constant(0.0, element_type(operands[place]))
-            operands[place] = pad_high(operands[place], dim, more, zero)
+            operands[place] = pad_at_source(operands[place], dim, more)
     mask, mask_map = _build_mask(op, padding)
     inits = slice(_MASK + padding.masked, None)
     attributes = {name: op.attributes[name] for name in op.attributes}
@@ -172,4 +175,6 @@ class PadAttentionKeysPass(Pass):
             context.count("padded")
             with ir.InsertionPoint(attention), attention.location:
                 attention.result.replace_all_uses_with(_build_padded(attention, padding))
+            sources = [attention.operands[place] for place in (_KEY, _VALUE)]
             attention.erase()
+            erase_dead_producers(sources)

@@ -24,6 +24,10 @@ PIPELINE = NamedPipeline(
         Step(
             "prepass-simplify-casts", "Contractions read narrow operands, and the two means of a GroupNorm come equal."
         ),
+        Step(
+            "prepass-fold-unit-dims",
+            "Linear layers of batch 1 fuse with casts and biases at every level: CLIP-L takes 163 dispatches, not 199.",
+        ),
         Step("canonicalize", "Removes reshapes and fills that only the decomposed form needed."),
         Step("cse", "The equal means become one, which saves each GroupNorm a dispatch."),
         Step(

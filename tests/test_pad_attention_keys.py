@@ -14,7 +14,7 @@ from prepass.passes.pad_attention_keys import PadAttentionKeysPass
 from prepass.pipeline.base import PassContext
 
 from .conftest import GFX942, LLVM_CPU
-from .graphs import DTYPES, softmax
+from .graphs import DTYPES, Graph, Tensor, softmax
 from .test_configure_attention import attention_op
 
 MASKS = {"": None, "k2": (77,), "m, k2": (40, 77), "m": (40,), "b, m, k2": (2, 40, 77)}
@@ -85,3 +85,35 @@ def test_gfx942_uses_mfma(queries, keys):
         kernels = compile_to_assembly(source, pipeline=f"builtin.module({pipeline})", flags=GFX942)
         assert any(kernel.counts.mfmas for kernel in kernels) == uses_mfma
         assert not any(kernel.spills or kernel.counts.names["ds_read_u16"] for kernel in kernels)
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+@pytest.mark.parametrize("heads", [2, 1])
+def test_projections_of_padded_texts_compute_the_same(batch, heads):
+    rng = np.random.default_rng(0)
+    graph = Graph()
+    text = graph.argument(rng.normal(0, 1, (batch, 77, 48)), "f16")
+    query = graph.argument(rng.normal(0, 1, (batch * heads, 40, 32)), "f16")
+    key, value = (projection(graph, text, heads, rng) for _ in range(2))
+    scores = graph.contract(query, "bmk", key, "bnk", "bmn", "f32")
+    weights = graph.softmax(graph.scalar("mulf", scores, 0.17), 2, named=False)
+    result = graph.cast(graph.contract(weights, "bmk", value, "bkn", "bmn", "f32"), "f16")
+    raised = prepass.Pipeline().raise_attention().run(graph.module(result))
+    source = padded(str(raised.module))
+    assert source.count("tensor.pad") == 2
+    assert f"tensor.pad {graph.arguments[0].name}" in source or f"tensor<{batch}x80x48xf16>" in source
+    assert f"tensor<{batch * 80}x{heads * 32}xf32>" in source
+    got = prepass.run(prepass.compile(source, flags=LLVM_CPU), *graph.inputs())
+    assert compare(got, [result.array]).within(0.02)
+
+
+def projection(graph: Graph, text: Tensor, heads: int, rng: np.random.Generator) -> Tensor:
+    """A linear layer with a bias, its channels as heads that are a batch."""
+    batch, tokens, channels = text.array.shape
+    rows = graph.reshape(text, [[0, 1], [2]], (batch * tokens, channels))
+    weight = graph.argument(rng.normal(0, 0.1, (channels, heads * 32)), "f16")
+    bias = graph.argument(rng.normal(0, 1, heads * 32), "f16")
+    product = graph.cast(graph.contract(rows, "mk", weight, "kn", "mn", "f32", named=True), "f16")
+    biased = graph.binary("addf", product, bias, "ab", "b")
+    split = graph.reshape(biased, [[0, 1], [2, 3]], (batch, tokens, heads, 32))
+    return graph.reshape(graph.transpose(split, [0, 2, 1, 3]), [[0, 1], [2], [3]], (batch * heads, tokens, 32))
