@@ -8,6 +8,7 @@ PASSES: dict[str, str] = {
     "prepass-vectorize-lookups": "prepass.passes.vectorize_lookups:VectorizeLookupsPass",
     "prepass-configure-attention": "prepass.passes.configure_attention:ConfigureAttentionPass",
     "prepass-decompose-attention": "prepass.passes.decompose_attention:DecomposeAttentionPass",
+    "prepass-transpose-attention-keys": "prepass.passes.transpose_attention_keys:TransposeAttentionKeysPass",
     "prepass-pad-attention-keys": "prepass.passes.pad_attention_keys:PadAttentionKeysPass",
     "prepass-promote-accumulators": "prepass.passes.promote_accumulators:PromoteAccumulatorsPass",
     "prepass-simplify-casts": "prepass.passes.simplify_casts:SimplifyCastsPass",

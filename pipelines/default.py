@@ -16,6 +16,7 @@ PIPELINE = NamedPipeline(
         Step("cse", "Equal producers become one value, and matchers compare values by identity."),
         Step("prepass-raise-attention", "One attention op in place of two contractions and a softmax between them."),
         Step("prepass-decompose-attention", "A CPU is faster with two contractions where all scores fit its cache."),
+        Step("prepass-transpose-attention-keys", "A CPU's kernel would transpose each tile of K for a few queries."),
         Step("prepass-split-gated-projections", "The gate of a feed-forward block fuses with a projection."),
         Step(
             "prepass-promote-accumulators",

@@ -29,6 +29,8 @@ class PassMethods:
         """Split a projection whose slices meet again, so that the gate fuses with it."""
     def strip_assertions(self, *, mode: Literal['strip', 'assume', 'keep'] = 'strip', scope: Literal['module', 'linalg'] = 'module', message: str = '', keep: str | None = None) -> Pipeline:
         """Remove assertions before anything is hoisted, and keep what they prove."""
+    def transpose_attention_keys(self) -> Pipeline:
+        """Lay K out with the keys innermost, where the target reads it so."""
     def vectorize_lookups(self, *, form: Literal['auto', 'gather', 'scalar'] = 'auto') -> Pipeline:
         """Give lookups the form that the target loads whole rows for."""
     def default(self) -> Pipeline:

@@ -48,3 +48,8 @@ def padded_keys(target: Target, shape: AttentionShape) -> int | None:
 def decomposed_is_faster(target: Target, shape: AttentionShape) -> bool:
     """Whether the target computes the op faster as two contractions and a softmax between them."""
     return target.backend == "llvm-cpu" and llvm_cpu.decomposed_is_faster(shape, target.vector_bytes)
+
+
+def wants_transposed_keys(target: Target, shape: AttentionShape) -> bool:
+    """Whether the target computes the op enough faster with K as (…, k1, k2) to pay for a copy of it."""
+    return target.backend == "llvm-cpu" and llvm_cpu.wants_transposed_keys(shape)

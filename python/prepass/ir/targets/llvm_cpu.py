@@ -11,8 +11,10 @@ Measured with iree-base-compiler 3.13.0 on a Zen 5 server, ratios within one run
 - 12×128×64: stock 6.9 ms. One thread: two matmuls and a softmax 0.49 ms at O0 and 0.39 at O3,
   these tiles 0.67 with K as (k2, k1) and 0.47 as (k1, k2), which saves transposing each tile of K.
   V as (n, k2) costs a fifth.
-- On a Xeon with AVX-512, O3, one thread, two matmuls and a softmax against these tiles:
-  12×128×64 0.97 ms to 1.5, 8×256×64 2.6 to 7.5, 12×512×64 18.5 to 23.8, 20×1024×64 223 to 196.
+- On a Xeon with AVX-512 at O3, one thread, how many times as fast as two matmuls and a softmax:
+  4×1024×64 2.4 with K as (k1, k2), its transpose included, and 1.2 as (k2, k1); 12×128×64 1.1
+  and 0.7; 8×512×32 1.8 and 0.7; 8×1024×80 1.1 and 0.6. 8×1024×128 0.7 and 0.7, as the limit
+  below leaves a row or two.
 
 What decides a tile:
 
@@ -42,11 +44,13 @@ MAX_VECTORS = 512  # The compiler's --iree-llvmcpu-fail-on-large-vector limit, i
 _FLOAT_BYTES = 4
 _WORKGROUP_ROWS = 32
 _DYNAMIC_CHANNELS = 64
-_FEW_KEYS = 256
 _KEYS = 8
 _DECODE_KEYS = 4
-# Scores of all heads that stay in the cache between the three dispatches.
-_CACHED_SCORES_BYTES = 4 << 20
+_TRANSPOSED_ROWS = 2
+_QUERIES_FOR_A_COPY = 32
+# Scores of all heads that stay in the cache from one dispatch to the next.
+_NEAR_CACHE_BYTES = 1 << 20
+_FAR_CACHE_BYTES = 32 << 20
 
 
 class _LoopTiles(NamedTuple):
@@ -77,35 +81,56 @@ def attention_attributes(shape: AttentionShape, vector_bytes: int) -> dict[str, 
 
 
 def decomposed_is_faster(shape: AttentionShape, vector_bytes: int) -> bool:
-    """Whether two contractions and a softmax beat one kernel: whole vectors, and scores that stay in the cache."""
-    extents = (*shape.batch, shape.m, shape.n, shape.k1, shape.k2)
-    if shape.element_type != "f32" or any(extent is None for extent in extents):
+    """Whether two contractions and a softmax beat one kernel.
+
+    They do with sizes that fill vectors, as long as the scores of all heads fit the nearer
+    cache, or the next one where the vector limit leaves the kernel a tile of one row.
+    """
+    extents = [extent for extent in (*shape.batch, shape.m, shape.n, shape.k1, shape.k2) if extent is not None]
+    if shape.element_type != "f32" or len(extents) < len(shape.batch) + 4:
         return False
-    static = [extent for extent in extents if extent is not None]
-    *batch, m, n, k1, k2 = static
+    *batch, m, n, k1, k2 = extents
     vector = max(vector_bytes, SMALLEST_VECTOR_BYTES) // _FLOAT_BYTES
-    whole = all(extent % vector == 0 for extent in (m, n, k1, k2))
-    return whole and math.prod((*batch, m, k2)) * _FLOAT_BYTES <= _CACHED_SCORES_BYTES
+    tile_fits = _TRANSPOSED_ROWS * 2 * vector * max(k1, n) <= _largest_tile(vector_bytes)
+    cache = _NEAR_CACHE_BYTES if tile_fits else _FAR_CACHE_BYTES
+    fills_vectors = all(extent % vector == 0 for extent in (m, n, k1, k2))
+    return fills_vectors and math.prod((*batch, m, k2)) * _FLOAT_BYTES <= cache
+
+
+def wants_transposed_keys(shape: AttentionShape) -> bool:
+    """Whether K as (k1, k2) pays for its copy: the queries that read it are many."""
+    return not shape.key_transposed and shape.m is not None and shape.m >= _QUERIES_FOR_A_COPY and shape.k2 != 1
 
 
 def _vector_tile(shape: AttentionShape, width: int, vector_bytes: int) -> tuple[int, int]:
     """Rows and keys of one vector step over `width` channels."""
-    limit = MAX_VECTORS * vector_bytes // _FLOAT_BYTES
-    # A transposed K is read along the keys, so a full vector of them is best, and two where they are few.
-    keys = max(_KEYS, vector_bytes // _FLOAT_BYTES) if shape.key_transposed else _KEYS
-    if shape.key_transposed and shape.k2 is not None and shape.k2 <= _FEW_KEYS:
-        keys *= 2
-    rows = max(1, vector_bytes // keys)
+    vector = vector_bytes // _FLOAT_BYTES
+    largest = _largest_tile(vector_bytes)
     if shape.m == 1:
         rows, keys = 1, _DECODE_KEYS
-    while rows * keys > 1 and rows * keys * width > limit * 5 // 8:
+    elif shape.key_transposed:
+        rows = _TRANSPOSED_ROWS
+        keys = next((n * vector for n in (4, 2) if rows * n * vector * width <= largest), vector)
+    else:
+        rows, keys = max(1, vector_bytes // _KEYS), _KEYS
+    while rows * keys > 1 and rows * keys * width > largest:
         if rows >= keys:
             rows //= 2
         else:
             keys //= 2
-    if rows * keys * width >= limit:
+    if rows * keys * width >= _vector_limit(vector_bytes):
         raise NoConfig(f"{width} channels are more than llvm-cpu can leave whole")
     return rows, _tile_of(shape.k2, keys)
+
+
+def _vector_limit(vector_bytes: int) -> int:
+    """Rows × keys × channels at which IREE refuses a contraction."""
+    return MAX_VECTORS * vector_bytes // _FLOAT_BYTES
+
+
+def _largest_tile(vector_bytes: int) -> int:
+    """Rows × keys × channels of the largest tile that is worth it."""
+    return _vector_limit(vector_bytes) * 5 // 8
 
 
 def _tile_of(extent: int | None, tile: int) -> int:
