@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import prepass
-from prepass.checking.isa import compile_to_assembly
+from prepass.amdgpu.inputs import compile_to_assembly
 from prepass.checking.numerics import compare
 from prepass.ir.match import walk_ops
 
@@ -235,14 +235,14 @@ def test_padding_is_part_of_the_convolution(layout):
     for level in ("O0", "O3"):
         assert cost(source, PIPELINE, level, FUSE).dispatches == 1
     (kernel,) = compile_to_assembly(source, pipeline=PIPELINE, flags=[*GFX942, FUSE])
-    assert kernel.mfmas
+    assert kernel.counts.mfmas
 
 
 def test_the_seed_is_one_kernel_with_matrix_instructions(corpus):
     seed = corpus / "seeds" / "sdxl_unet_conv_pad.mlir"
     pipeline = "builtin.module(prepass-promote-accumulators,prepass-fold-padding)"
     (kernel,) = compile_to_assembly(seed, pipeline=pipeline, flags=[*GFX942, FUSE])
-    assert kernel.mfmas
+    assert kernel.counts.mfmas
     assert cost(seed, pipeline, "O3", FUSE).dispatches == 1
 
 
