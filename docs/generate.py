@@ -13,6 +13,7 @@ from typing import get_origin
 
 from prepass.passes import PASSES
 from prepass.pipeline.builder import method_name, signature_of
+from prepass.pipeline.named import Flag
 from prepass.pipeline.options import options_of, print_value
 from prepass.pipeline.registry import Registry
 from prepass.pipelines import PIPELINES
@@ -48,11 +49,15 @@ def pass_reference() -> str:
         table = "\n".join(["| step | reason |", "| --- | --- |", *rows])
         parts.append(f"## `{name}`\n\n{pipeline.summary}\n\n{table}\n")
         if pipeline.flags:
-            rows = [f"| `{flag.text}` | {flag.reason} |" for flag in pipeline.flags]
-            parts.append(
-                "\n".join([f"| flag with `--prepass-preset={name}` | reason |", "| --- | --- |", *rows]) + "\n"
-            )
+            rows = [f"| `{flag.text}` | {devices_of(flag)} | {flag.reason} |" for flag in pipeline.flags]
+            head = [f"| flag with `--prepass-preset={name}` | devices | reason |", "| --- | --- | --- |"]
+            parts.append("\n".join([*head, *rows]) + "\n")
     return "\n".join(parts)
+
+
+def devices_of(flag: Flag) -> str:
+    """The devices a flag is for, the first of their names."""
+    return flag.devices[0] if flag.devices else "all"
 
 
 def method_stubs() -> str:

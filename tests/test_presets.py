@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import prepass
-from prepass.pipeline.named import Flag, NamedPipeline, Step
+from prepass.pipeline.named import ROCM, Flag, NamedPipeline, Step
 from prepass.pipeline.registry import default_registry
 
 from .conftest import ADD, LLVM_CPU
@@ -24,6 +24,22 @@ NAMED = NamedPipeline(
 def test_a_flag_of_the_user_wins(given):
     assert NAMED.flags_beside([given, "O1"]) == ["--iree-opt-data-tiling=false"]
     assert NAMED.flags_beside(["--iree-opt-levels=1"]) == ["--iree-opt-level=O3", "--iree-opt-data-tiling=false"]
+
+
+@pytest.mark.parametrize(
+    ("given", "count"),
+    [
+        (["--iree-hal-target-device=hip"], 1),
+        (["-iree-hal-target-device", "hip"], 1),
+        (["--iree-hal-target-device=gpu=hip[0]"], 1),
+        (["--iree-hal-target-backends=rocm"], 1),
+        (["--iree-hal-target-device=local", "hip"], 0),
+        ([], 0),
+    ],
+)
+def test_flags_of_a_device_are_for_it_alone(given, count):
+    named = NamedPipeline("test-devices", "", (), (Flag("--iree-x", "Only there.", ROCM),))
+    assert len(named.flags_beside(given)) == count
 
 
 @pytest.mark.parametrize("name", default_registry().pipeline_names())

@@ -246,7 +246,7 @@ def test_prepass_lists_and_explains(program):
     assert "pad-keys=16\tan integer\tAn integer." in shown
     assert b"Equal producers" in program("prepass", "pipelines", "prepass-default").stdout
     shown = program("prepass", "--prepass-load", PASSES, "pipelines", "show", "test-pipeline").stdout.decode()
-    assert "--iree-opt-level=O3\tAll of it." in shown
+    assert "--iree-opt-level=O3\tall\tAll of it." in shown
     assert b"Equal producers" in program("prepass", "pipelines", "show", "default").stdout
     assert b"expected the name of one" in program("prepass", "pipelines", "show").stderr
     assert b"IREE compiler 3.13" in program("prepass", "version").stdout

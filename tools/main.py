@@ -116,7 +116,8 @@ def _pipelines(parsed: argparse.Namespace) -> None:
     _print_table(("step", "reason"), [(step.text, step.reason) for step in pipeline.steps])
     if pipeline.flags:
         print(f"\nWith --prepass-preset={pipeline.name}, unless given otherwise:")
-        _print_table(("flag", "reason"), [(flag.text, flag.reason) for flag in pipeline.flags])
+        rows = [(flag.text, ", ".join(flag.devices) or "all", flag.reason) for flag in pipeline.flags]
+        _print_table(("flag", "devices", "reason"), rows)
 
 
 def _plugin(_: argparse.Namespace) -> None:

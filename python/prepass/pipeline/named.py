@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 
@@ -27,10 +28,17 @@ class Flag:
     Attributes:
       text: As on the command line, with its value: `--iree-opt-data-tiling=false`.
       reason: Why it is set, in one sentence.
+      devices: The devices that it is for, as `--iree-hal-target-device` names them; empty when it is for all.
     """
 
     text: str
     reason: str
+    devices: tuple[str, ...] = ()
+
+
+# The device of ROCm, and its former names.
+ROCM = ("hip", "rocm", "amdgpu")
+_DEVICE_FLAGS = ("iree-hal-target-device", "iree-hal-target-backends")
 
 
 @dataclass(frozen=True)
@@ -60,10 +68,23 @@ class NamedPipeline:
         """The whole as pipeline text, by its name."""
         return f"builtin.module({self.name})"
 
-    def flags_beside(self, given: Iterable[str]) -> list[str]:
-        """The flags of the pipeline that are not among those that a user gives."""
+    def flags_beside(self, given: Sequence[str]) -> list[str]:
+        """The flags of the pipeline for the devices that a user's flags name, without those that the user gives."""
         names = {_flag_name(flag) for flag in given}
-        return [flag.text for flag in self.flags if _flag_name(flag.text) not in names]
+        devices = set(_devices(given))
+        return [
+            flag.text
+            for flag in self.flags
+            if _flag_name(flag.text) not in names and (not flag.devices or devices & set(flag.devices))
+        ]
+
+
+def _devices(flags: Sequence[str]) -> Iterator[str]:
+    """The names of devices in flags such as `--iree-hal-target-device=gpu=hip[0]`, the value in a flag or behind it."""
+    for flag, following in zip(flags, [*flags[1:], ""], strict=False):
+        if _flag_name(flag) in _DEVICE_FLAGS:
+            _, equals, value = flag.partition("=")
+            yield from re.findall(r"[\w-]+", value if equals else following)
 
 
 def _flag_name(flag: str) -> str:
