@@ -23,6 +23,8 @@ class Cost:
     dispatches: int
     transient_bytes: int
     names: tuple[str, ...]
+    weight_bytes: int
+    initializer_read_bytes: int
 
 
 class _StopError(Exception):
@@ -46,5 +48,11 @@ def cost(source, pipeline, level, *more_flags) -> Cost:
     try:
         prepass.compile(source, pipeline=pipeline, flags=flags, hooks={"flow": flow, "stream": stream})
     except _StopError:
-        return Cost(statistics.dispatches, statistics.transient_bytes, tuple(names))
+        return Cost(
+            statistics.dispatches,
+            statistics.transient_bytes,
+            tuple(names),
+            statistics.weight_bytes,
+            statistics.initializer_read_bytes,
+        )
     raise AssertionError("the stream phase was not reached")

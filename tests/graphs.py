@@ -301,3 +301,14 @@ def matmul_name(a_dims: str, b_dims: str, out_dims: str) -> str | None:
     if b_dims[:-1] != "".join([*batch, k]) or out_dims != "".join([*batch, m, b_dims[-1]]):
         return None
     return "batch_matmul" if batch else "matmul"
+
+
+def with_parameters(graph: Graph, result: Tensor) -> str:
+    """The module, its arguments but the first as parameters that are loaded with the program."""
+    first, *rest = graph.arguments
+    globals_ = [
+        f'util.global private @p{n} = #flow.parameter.named<"model"::"p{n}"> : {a.type}' for n, a in enumerate(rest)
+    ]
+    loads = [f"{a.name} = util.global.load @p{n} : {a.type}" for n, a in enumerate(rest)]
+    body = Graph([*loads, *graph.lines], [first])
+    return "\n".join([*globals_, body.module(result)])
