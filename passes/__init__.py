@@ -15,4 +15,5 @@ PASSES: dict[str, str] = {
     "prepass-split-gated-projections": "prepass.passes.split_gated_projections:SplitGatedProjectionsPass",
     "prepass-fold-unit-dims": "prepass.passes.fold_unit_dims:FoldUnitDimsPass",
     "prepass-raise-attention": "prepass.passes.raise_attention:RaiseAttentionPass",
+    "prepass-transpose-convolutions": "prepass.passes.transpose_convolutions:TransposeConvolutionsPass",
 }

@@ -31,6 +31,8 @@ class PassMethods:
         """Remove assertions before anything is hoisted, and keep what they prove."""
     def transpose_attention_keys(self) -> Pipeline:
         """Lay K out with the keys innermost, where the target reads it so."""
+    def transpose_convolutions(self, *, filters: Optional[Literal['fhwc', 'hwcf']] = None) -> Pipeline:
+        """Make convolutions, and all that stands between them, channels-last."""
     def vectorize_lookups(self, *, form: Literal['auto', 'gather', 'scalar'] = 'auto') -> Pipeline:
         """Give lookups the form that the target loads whole rows for."""
     def default(self) -> Pipeline:
