@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Write what is derived from the passes: docs/passes.md, and the method stubs that editors complete from.
+"""Write what is derived from the code: docs/passes.md, docs/isa-metrics.md, and the stubs that editors complete from.
 
-Run it after a pass, an option or a docstring has changed; a test compares the files.
+Run it after a pass, an option, a docstring or a metric has changed; a test compares the files.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import textwrap
 from pathlib import Path
 from typing import get_origin
 
+from prepass.amdgpu.metrics import LOOP_METRICS, METRICS
 from prepass.passes import PASSES
 from prepass.pipeline.builder import method_name, signature_of
 from prepass.pipeline.named import Flag
@@ -58,6 +59,15 @@ def pass_reference() -> str:
 def devices_of(flag: Flag) -> str:
     """The devices a flag is for, the first of their names."""
     return flag.devices[0] if flag.devices else "all"
+
+
+def metric_reference() -> str:
+    """docs/isa-metrics.md."""
+    rows = [
+        f"| `{name}` | {'yes' if name in LOOP_METRICS else ''} | {metric.help} |" for name, metric in METRICS.items()
+    ]
+    table = "\n".join(["| metric | with `loop.` | |", "| --- | --- | --- |", *rows])
+    return f"# Metrics of prepass-isa\n\n{HEADER} A difference in the first matters most.\n\n{table}\n"
 
 
 def method_stubs() -> str:
@@ -116,6 +126,7 @@ def _fence_mlir(doc: str) -> str:
 
 FILES = {
     ROOT / "docs" / "passes.md": pass_reference,
+    ROOT / "docs" / "isa-metrics.md": metric_reference,
     ROOT / "python" / "prepass" / "pipeline" / "pass_methods.pyi": method_stubs,
 }
 

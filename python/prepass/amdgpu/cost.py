@@ -5,8 +5,8 @@
     cost.bound, cost.cycles, cost.mfma_utilisation
 
 It is made of documented rates, see `machine.py`, and was not calibrated on hardware. It knows
-nothing of latency, bank conflicts, cache misses, uncoalesced addresses or of branches that
-are not taken: each instruction counts once, with all lanes.
+nothing of latency, bank conflicts, cache misses or uncoalesced addresses. Each instruction
+counts once and with all lanes, those too that a branch skips most of the time.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class LoopCost:
 
     @property
     def cycles(self) -> float:
-        """The least that an iteration takes: the busiest unit's, everything else overlapped."""
+        """What an iteration takes when all units overlap: the busiest unit's clocks."""
         return max(self.cu.units.values())
 
     @property
@@ -94,7 +94,7 @@ class LoopCost:
 
     @property
     def mfma_utilisation(self) -> float:
-        """The most that the matrix cores can be busy, from 0 to 1."""
+        """How busy the matrix cores are when all units overlap, from 0 to 1."""
         return self.wave.mfma / self.cycles if self.cycles else 0.0
 
     @property

@@ -3,8 +3,9 @@
 
 Sources:
 
-- "AMD CDNA 3 Architecture", white paper: compute units, operations per clock and CU, caches
-  and their bandwidth, HBM, LDS.
+- "AMD CDNA 3 Architecture", white paper: compute units, operations per clock and CU, caches,
+  Infinity Cache bandwidth.
+- rocprofiler-compute, analysis configs of gfx942, "System Speed-of-Light": LDS and L2 bandwidth.
 - "AMD Instinct MI300X" data sheet: 304 CUs, 2,100 MHz peak engine clock, 5.3 TB/s.
 - "AMD Instinct MI300 Instruction Set Architecture" (CDNA3), sections 2 and 3: registers, LDS.
 - LLVM, `AMDGPUBaseInfo.cpp` and `SISchedule.td` (SIDPGFX942FullSpeedModel): allocation
@@ -134,8 +135,9 @@ GFX942 = Machine(
     lds_bytes=65536,
     lds_granule=512,
     lds_clock_bytes=128,
+    # Assumed, as on GCN: what reaches registers. rocprofiler-compute takes 128 for the peak of the cache.
     l1_clock_bytes=64,
-    # A quarter of a wave, as on every GCN and CDNA GPU.
+    # Assumed, as on GCN: a quarter of a wave.
     address_lanes=16,
     # A SIMD has 16 lanes; packed f32 does twice the work in the same time.
     valu_cycles=4,
