@@ -14,6 +14,11 @@ PASSES: dict[str, str] = {
     "prepass-simplify-casts": "prepass.passes.simplify_casts:SimplifyCastsPass",
     "prepass-split-gated-projections": "prepass.passes.split_gated_projections:SplitGatedProjectionsPass",
     "prepass-fold-unit-dims": "prepass.passes.fold_unit_dims:FoldUnitDimsPass",
+    "prepass-fold-contraction-layouts": "prepass.passes.fold_contraction_layouts:FoldContractionLayoutsPass",
+    "prepass-configure-contractions": "prepass.passes.configure_contractions:ConfigureContractionsPass",
+    "prepass-fuse-horizontal-contractions": (
+        "prepass.passes.fuse_horizontal_contractions:FuseHorizontalContractionsPass"
+    ),
     "prepass-raise-attention": "prepass.passes.raise_attention:RaiseAttentionPass",
     "prepass-transpose-convolutions": "prepass.passes.transpose_convolutions:TransposeConvolutionsPass",
 }

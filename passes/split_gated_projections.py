@@ -49,6 +49,7 @@ from prepass.ir.elementwise import (
     clone_body,
     compose,
     empty_like,
+    extract_slice,
     has_plain_body,
     is_elementwise,
     moves_only,
@@ -177,7 +178,7 @@ def _build_slice(op: ir.Operation, cut: _Cut, ops: Sequence[ir.Operation]) -> ir
         elif producer is not None and producer in ops:
             inputs.append(_build_slice(producer, part, ops))
         else:
-            inputs.append(_extract_slice(value, part))
+            inputs.append(extract_slice(value, part.dim, part.offset, part.size))
     arguments = op.regions[0].blocks[0].arguments
 
     def body(new: Sequence[ir.Value]) -> ir.Value:
@@ -199,20 +200,6 @@ def _build_init(value: ir.Value, cut: _Cut) -> ir.Value:
     if op is None or op.name != "linalg.fill":
         return part
     return build_like(op, [op.operands[0], part], lambda new: [new[0]])
-
-
-def _extract_slice(value: ir.Value, cut: _Cut) -> ir.Value:
-    type_ = ir.RankedTensorType(value.type)
-    shape = [cut.size if dim == cut.dim else size for dim, size in enumerate(type_.shape)]
-    offsets = [cut.offset if dim == cut.dim else 0 for dim in range(type_.rank)]
-    attributes = {
-        "static_offsets": ir.DenseI64ArrayAttr.get(offsets),
-        "static_sizes": ir.DenseI64ArrayAttr.get(shape),
-        "static_strides": ir.DenseI64ArrayAttr.get([1] * type_.rank),
-        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, 0, 0]),
-    }
-    result = ir.RankedTensorType.get(shape, type_.element_type)
-    return ir.Operation.create("tensor.extract_slice", [result], [value], attributes).result
 
 
 @dataclass(frozen=True)

@@ -119,26 +119,36 @@ def generic(
     body: Callable[[Sequence[ir.Value]], ir.Value],
 ) -> ir.Value:
     """A `linalg.generic` that yields what `body` makes of its block arguments; loops not in the result are reduced."""
+    return generics(inputs, [init], maps, lambda arguments: [body(arguments)])[0]
+
+
+def generics(
+    inputs: Sequence[ir.Value],
+    inits: Sequence[ir.Value],
+    maps: Sequence[ir.AffineMap],
+    body: Callable[[Sequence[ir.Value]], Sequence[ir.Value]],
+) -> list[ir.Value]:
+    """A `linalg.generic` with several results; see `generic`."""
     kept = {expr.position for expr in map(ir.AffineDimExpr, maps[-1].results)}
     kinds = ["parallel" if dim in kept else "reduction" for dim in range(maps[-1].n_dims)]
     op = ir.Operation.create(
         "linalg.generic",
-        [init.type],
-        [*inputs, init],
+        [init.type for init in inits],
+        [*inputs, *inits],
         {
             "indexing_maps": ir.ArrayAttr.get([ir.AffineMapAttr.get(m) for m in maps]),
             "iterator_types": ir.ArrayAttr.get(
                 [ir.Attribute.parse(f"#linalg.iterator_type<{kind}>") for kind in kinds]
             ),
-            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(inputs), 1]),
+            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(inputs), len(inits)]),
         },
         regions=1,
     )
-    types = [element_type(value) for value in (*inputs, init)]
+    types = [element_type(value) for value in (*inputs, *inits)]
     block = op.regions[0].blocks.append(*types, arg_locs=[op.location] * len(types))
     with ir.InsertionPoint(block):
-        ir.Operation.create("linalg.yield", [], [body(block.arguments)])
-    return op.result
+        ir.Operation.create("linalg.yield", [], body(block.arguments))
+    return list(op.results)
 
 
 def emit_scalar(

@@ -9,12 +9,18 @@ from prepass.pipeline.builder import Pipeline
 class PassMethods:
     def configure_attention(self) -> Pipeline:
         """Attach a lowering config to every attention op."""
+    def configure_contractions(self) -> Pipeline:
+        """Attach a lowering config to every contraction with several results."""
     def decompose_attention(self) -> Pipeline:
         """Turn small attention into two contractions and a softmax, where a CPU is faster with them."""
+    def fold_contraction_layouts(self, *, when: Literal['gains', 'always'] = 'gains') -> Pipeline:
+        """Write the result of a contraction as it is read, and read its weight as it is stored."""
     def fold_padding(self) -> Pipeline:
         """Write padding as tensor.pad, right before the convolution that reads it."""
     def fold_unit_dims(self, *, matrices: Literal['auto', 'always'] = 'auto') -> Pipeline:
         """Drop the loops that run once, so that linear layers of batch 1 are plain matrix products."""
+    def fuse_horizontal_contractions(self, *, form: Literal['auto', 'results', 'packed'] = 'auto') -> Pipeline:
+        """Compute contractions that share an operand with one op."""
     def merge_constants(self) -> Pipeline:
         """Give constants with equal contents one attribute, whatever their resources are called."""
     def pad_attention_keys(self, *, min_queries: int = 256) -> Pipeline:

@@ -62,14 +62,18 @@ def _dims(read: Read, batch: Index, others: Index) -> Index:
     return (*laid_out[:-1], *(loop for loop in others if loop[0] not in present), *laid_out[-1:])
 
 
-def find_loops(query: Read, key: Read, value: Read, result: Read, mask: set[Axis]) -> Loops | None:
+def find_loops(
+    query: Read, key: Read, value: Read, result: Read, mask: set[Axis], *, merge_batch: bool = True
+) -> Loops | None:
     """Sort the axes of the operands into loops, or None when they are not those of attention.
 
     Axes become one loop where every operand, mask included, has all or none of
     them, and has them side by side. So a mask that is broadcast along heads is
     not expanded along them, and no operand is transposed. This is also the form
     that the compiler's own folding of transposes and reshapes leaves alone: a
-    lowering config is by loop, and would not fit another number of them.
+    lowering config is by loop, and would not fit another number of them. Without
+    `merge_batch` each batch axis stays a loop, so that an operand can have them in
+    another order.
     """
     orders = q, k, v, o = tuple(index_leaves(read.index) for read in (query, key, value, result))
     m = [axis for axis in o if axis in q and axis not in k and axis not in v]
@@ -87,7 +91,8 @@ def find_loops(query: Read, key: Read, value: Read, result: Read, mask: set[Axis
             return False
         return all((a in order) == (b in order) and (a not in order or _follows(order, a, b)) for order in orders)
 
-    return Loops(_merge(batch, together), _merge(m, together) or (_loop([]),), _loop(n), _loop(k1), _loop(k2))
+    loops = _merge(batch, together) if merge_batch else tuple((axis,) for axis in batch)
+    return Loops(loops, _merge(m, together) or (_loop([]),), _loop(n), _loop(k1), _loop(k2))
 
 
 def _follows(order: Group, a: Axis, b: Axis) -> bool:
