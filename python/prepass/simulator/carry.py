@@ -155,7 +155,8 @@ def scale_for_division(
         ((numerator == 0) | (denominator == 0), np.full_like(value, np.nan), False),
         (gap >= 96, np.where(is_denominator, value * up, value), True),
         (tiny_denominator, value * up, False),
-        (tiny_reciprocal & tiny_quotient, np.where(is_denominator, value * up, value), True),
+        # The pseudo-code scales up here, which would overflow.
+        (tiny_reciprocal & tiny_quotient, np.where(is_denominator, value * down, value), True),
         (tiny_reciprocal, value * down, False),
         (tiny_quotient, np.where(is_numerator, value * up, value), True),
         (floats.exponent(numerator) <= 23, value * up, False),

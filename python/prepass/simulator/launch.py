@@ -52,8 +52,6 @@ def launch(
         raise SimulationError(kernel.name, None, "its workgroup size is not known")
     if kernel.metadata.wavefront_size != LANES:
         raise SimulationError(kernel.name, None, f"waves of {kernel.metadata.wavefront_size} lanes are not supported")
-    if kernel.metadata.private_bytes:
-        raise SimulationError(kernel.name, None, "scratch memory is not supported")
     if kernel.directives.get("float_round_mode_32") or kernel.directives.get("float_round_mode_16_64"):
         raise SimulationError(kernel.name, None, "only rounding to the nearest even number is supported")
     arguments = _arguments(program, grid, size, bindings, constants)
@@ -140,7 +138,8 @@ def _start(
             at += 1
     denormals = directives.get("float_denorm_mode_32", 0) | directives.get("float_denorm_mode_16_64", 3) << 2
     scc = np.zeros(len(wave), bool)
-    return Waves(vector, scalar, scc, workgroup, wave, lds, memory, denormals)
+    scratch = np.full((-(-program.kernel.metadata.private_bytes // 4), len(wave), LANES), POISON, np.uint32)
+    return Waves(vector, scalar, scc, scratch, workgroup, wave, lds, memory, denormals)
 
 
 def _user_registers(program: Program, address: int, arguments: np.ndarray) -> list[int]:

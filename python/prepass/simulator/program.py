@@ -12,21 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from prepass.amdgpu.assembly import Instruction, Kernel
-from prepass.simulator.carry import CARRY
-from prepass.simulator.compare import COMPARISONS
-from prepass.simulator.cross_lane import CROSS_LANE
 from prepass.simulator.errors import Fault, SimulationError
-from prepass.simulator.global_memory import GLOBAL_MEMORY
-from prepass.simulator.indexing import INDEXING, translate_indexed
-from prepass.simulator.integers import INTEGERS, SATURATING
-from prepass.simulator.local_memory import LOCAL_MEMORY, grain
-from prepass.simulator.mfma import MFMA, translate_mfma
+from prepass.simulator.indexing import translate_indexed
+from prepass.simulator.instructions import FLOW, translate
+from prepass.simulator.local_memory import grain
 from prepass.simulator.modifiers import Step
-from prepass.simulator.operands import PROGRAM_COUNTER, Limits, expect_register, write_scalar
-from prepass.simulator.packed import PACKED, translate_packed
-from prepass.simulator.reals import REALS
-from prepass.simulator.scalar import OPERATIONS, SCALAR, translate_scalar
-from prepass.simulator.vector import translate_vector
+from prepass.simulator.operands import Limits
+from prepass.simulator.waits import check_waits
 from prepass.simulator.waves import EXEC, VCC, Waves
 
 _Condition = Callable[[Waves], np.ndarray]
@@ -49,7 +41,6 @@ BRANCHES: dict[str, _Condition | None] = {
     "s_cbranch_execz": _pair_zero(EXEC),
     "s_cbranch_execnz": _pair_set(EXEC),
 }
-FLOW = (*BRANCHES, "s_barrier", "s_endpgm")
 
 
 @dataclass(frozen=True)
@@ -91,14 +82,18 @@ def compile_kernel(kernel: Kernel, symbols: Mapping[str, int] | None = None) -> 
     limits = register_limits(kernel, symbols or {})
     starts = _block_starts(kernel)
     number_of = {start: number for number, start in enumerate(starts)}
-    blocks = []
-    for number, start in enumerate(starts):
-        stop = starts[number + 1] if number + 1 < len(starts) else len(kernel.instructions)
-        blocks.append(_translate_block(kernel, kernel.instructions[start:stop], limits, number_of))
+    ranges = list(zip(starts, [*starts[1:], len(kernel.instructions)], strict=True))
+    blocks = [_translate_block(kernel, kernel.instructions[slice(*span)], limits, number_of) for span in ranges]
     if not blocks or blocks[-1].end not in ("s_endpgm", "s_branch"):
         raise SimulationError(kernel.name, None, "the code runs beyond its end")
+    check_waits(kernel, ranges, [_successors(block, number) for number, block in enumerate(blocks)])
     names = [instruction.name for instruction in kernel.instructions]
     return Program(kernel, tuple(blocks), limits.vector + limits.accumulation, grain(names))
+
+
+def _successors(block: Block, number: int) -> list[int]:
+    follows = [] if block.end in ("s_endpgm", "s_branch") else [number + 1]
+    return follows + ([block.target] if block.end in BRANCHES else [])
 
 
 def register_limits(kernel: Kernel, symbols: Mapping[str, int]) -> Limits:
@@ -114,31 +109,6 @@ def register_limits(kernel: Kernel, symbols: Mapping[str, int]) -> Limits:
 def _accumulators(text: str) -> list[int]:
     bare = text[1:].strip("[]").split(":")
     return [int(number) for number in bare if number.isdigit()] if text.startswith("a") else []
-
-
-def translate(instruction: Instruction, limits: Limits) -> Step:
-    """One instruction that is no branch, barrier or end. Raises Fault."""
-    name = instruction.name
-    if name in SATURATING and "clamp" in instruction.modifiers:
-        rest = {key: value for key, value in instruction.modifiers.items() if key != "clamp"}
-        bare = Instruction(instruction.mnemonic, instruction.operands, rest, instruction.line)
-        return translate_vector(bare, SATURATING[name], limits)
-    for table in (SCALAR, CARRY, COMPARISONS, CROSS_LANE, GLOBAL_MEMORY, LOCAL_MEMORY, INDEXING):
-        if name in table:
-            return table[name](instruction, limits)
-    if name in OPERATIONS:
-        return translate_scalar(instruction, OPERATIONS[name], limits)
-    if name in INTEGERS or name in REALS:
-        return translate_vector(instruction, INTEGERS.get(name) or REALS[name], limits)
-    if name in PACKED:
-        return translate_packed(instruction, PACKED[name], limits)
-    if name in MFMA:
-        return translate_mfma(instruction, MFMA[name], limits)
-    if name == "s_getpc_b64":
-        write = write_scalar(expect_register(instruction.operands[0], limits, "s", 2))
-        counter = np.array([PROGRAM_COUNTER], np.uint64)
-        return lambda waves: write(waves, counter)
-    raise Fault("unknown instruction")
 
 
 def _block_starts(kernel: Kernel) -> list[int]:

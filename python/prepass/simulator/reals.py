@@ -87,6 +87,8 @@ def _fixup(quotient: np.ndarray, denominator: np.ndarray, numerator: np.ndarray)
         gap = floats.exponent(numerator) - floats.exponent(denominator)
         # Too small for a number; the quotient has nothing right in it.
         result = np.where(gap < -150, zero, result)
+        # Nor when it is too large for one: the steps before have overflowed.
+        result = np.where(np.isnan(quotient) & (gap > 0), infinity, result)
     result = np.where(np.isinf(denominator) | (numerator == 0), zero, result)
     result = np.where((denominator == 0) | np.isinf(numerator), infinity, result)
     undefined = (np.isinf(denominator) & np.isinf(numerator)) | ((denominator == 0) & (numerator == 0))
@@ -97,7 +99,7 @@ def _fixup(quotient: np.ndarray, denominator: np.ndarray, numerator: np.ndarray)
 
 def _arithmetic(kind: str) -> dict[str, Operation]:
     """What f16, f32 and f64 have in common."""
-    one, two, three = (kind,), (kind, kind), (kind, kind, kind)
+    one, two = (kind,), (kind, kind)
     return {
         f"v_add_{kind}": Operation(kind, two, np.add),
         f"v_mul_{kind}": Operation(kind, two, np.multiply),
@@ -109,9 +111,6 @@ def _arithmetic(kind: str) -> dict[str, Operation]:
         f"v_ceil_{kind}": Operation(kind, one, np.ceil),
         f"v_fract_{kind}": Operation(kind, one, _fraction),
         f"v_frexp_mant_{kind}": Operation(kind, one, _mantissa),
-        f"v_min3_{kind}": Operation(kind, three, lambda a, b, c: floats.minimum(floats.minimum(a, b), c)),
-        f"v_max3_{kind}": Operation(kind, three, lambda a, b, c: floats.maximum(floats.maximum(a, b), c)),
-        f"v_med3_{kind}": Operation(kind, three, floats.median),
     }
 
 
@@ -119,6 +118,9 @@ def _half_and_single(kind: str) -> dict[str, Operation]:
     half = kind == "f16"
     three = (kind, kind, kind)
     return {
+        f"v_min3_{kind}": Operation(kind, three, lambda a, b, c: floats.minimum(floats.minimum(a, b), c)),
+        f"v_max3_{kind}": Operation(kind, three, lambda a, b, c: floats.maximum(floats.maximum(a, b), c)),
+        f"v_med3_{kind}": Operation(kind, three, floats.median),
         f"v_sub_{kind}": Operation(kind, (kind, kind), np.subtract),
         f"v_subrev_{kind}": Operation(kind, (kind, kind), lambda a, b: b - a),
         f"v_fma_{kind}": Operation(kind, three, floats.fma, keeps_high=half),

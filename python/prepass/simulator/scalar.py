@@ -18,6 +18,7 @@ from prepass.simulator.errors import Fault
 from prepass.simulator.integers import count_bits, leading_signs, leading_zeros, reverse_bits, trailing_zeros
 from prepass.simulator.modifiers import Step
 from prepass.simulator.operands import (
+    PROGRAM_COUNTER,
     Constant,
     Getter,
     Limits,
@@ -409,6 +410,14 @@ def _set_mode(instruction: Instruction, limits: Limits) -> Step:
     return lambda waves: waves.set_denormals((waves.denormals & ~mask) | bits)
 
 
+def _program_counter(instruction: Instruction, limits: Limits) -> Step:
+    """S_GETPC_B64: what the addresses of constants are relative to."""
+    (operand,) = _operands(instruction, 1)
+    write = write_scalar(expect_register(operand, limits, "s", 2))
+    counter = np.array([PROGRAM_COUNTER], np.uint64)
+    return lambda waves: write(waves, counter)
+
+
 SCALAR: dict[str, Callable[[Instruction, Limits], Step]] = {
     **{f"s_{name}_i32": _short(name) for name in ("movk", "addk", "mulk")},
     **{
@@ -430,6 +439,7 @@ SCALAR: dict[str, Callable[[Instruction, Limits], Step]] = {
     "s_bitset1_b32": _set_bit(1),
     "s_bitcmp0_b32": _test_bit(0),
     "s_bitcmp1_b32": _test_bit(1),
+    "s_getpc_b64": _program_counter,
     "s_setreg_imm32_b32": _set_mode,
     "s_nop": _nothing,
     "s_setprio": _nothing,

@@ -30,6 +30,7 @@ class Waves:
       scc: The scalar condition code, bool[count].
       mask: EXEC as bool[count, 64]; `full` says that it is all true.
       flush: For "f32" and "f16" (and f64), whether denormal inputs and results count as zero.
+      scratch: Memory of each lane for itself, uint32[words, count, 64].
       workgroup: Of each wave, as a row of `lds`.
       wave: Of each wave, its number in the workgroup.
       at: The block that runs next.
@@ -40,6 +41,7 @@ class Waves:
         vector: np.ndarray,
         scalar: np.ndarray,
         scc: np.ndarray,
+        scratch: np.ndarray,
         workgroup: np.ndarray,
         wave: np.ndarray,
         lds: Lds,
@@ -49,6 +51,7 @@ class Waves:
         self.vector = vector
         self.scalar = scalar
         self.scc = scc
+        self.scratch = scratch
         self.workgroup = workgroup
         self.wave = wave
         self.lds = lds
@@ -92,6 +95,7 @@ class Waves:
             np.ascontiguousarray(self.vector[:, chosen]),
             np.ascontiguousarray(self.scalar[:, chosen]),
             self.scc[chosen],
+            np.ascontiguousarray(self.scratch[:, chosen]),
             self.workgroup[chosen],
             self.wave[chosen],
             self.lds,
@@ -109,6 +113,7 @@ def merge(parts: Sequence[Waves]) -> Waves:
         np.concatenate([part.vector for part in parts], axis=1),
         np.concatenate([part.scalar for part in parts], axis=1),
         np.concatenate([part.scc for part in parts]),
+        np.concatenate([part.scratch for part in parts], axis=1),
         np.concatenate([part.workgroup for part in parts]),
         np.concatenate([part.wave for part in parts]),
         first.lds,
