@@ -2,6 +2,9 @@
 """The passes of prepass. A pass is imported when a pipeline first names it."""
 
 PASSES: dict[str, str] = {
+    "prepass-decompose-transposed-convolutions": (
+        "prepass.passes.decompose_transposed_convolutions:DecomposeTransposedConvolutionsPass"
+    ),
     "prepass-fold-padding": "prepass.passes.fold_padding:FoldPaddingPass",
     "prepass-merge-constants": "prepass.passes.merge_constants:MergeConstantsPass",
     "prepass-strip-assertions": "prepass.passes.strip_assertions:StripAssertionsPass",

@@ -101,8 +101,10 @@ class ConvCase:
         shapes = {"x": self.input_shape}
         if not self.constant:
             # Torch keeps the filters of transposed convolutions with the channels swapped.
-            swapped = self.filter_shape[1], self.filter_shape[0], *self.filter_shape[2:]
-            shapes["w"] = swapped if self.transposed else self.filter_shape
+            exchanged = {"f": "c", "c": "f"} if self.transposed else {}
+            shapes["w"] = tuple(
+                self.kernel if letter in SPATIAL else self.size(exchanged.get(letter, letter)) for letter in self.filter
+            )
         channels = tuple(self.size(letter) for letter in self.output if letter in "gfm" or letter == self._depth)
         if "bias" in self.after:
             shapes["bias"] = channels
@@ -142,7 +144,8 @@ class ConvCase:
         for step in self.before:
             x = _silu(x) if step == "silu" else _group_norm(x, self.input)
         if self.transposed:
-            x, w = self._spread(x), np.flip(w, (2, 3)).swapaxes(0, 1)
+            space = tuple(dim for dim, letter in enumerate(self.filter) if letter in SPATIAL)
+            x, w = self._spread(x), np.flip(w, space).swapaxes(self.filter.index("f"), self.filter.index("c"))
         zero_x, zero_w = self.zero_points or (0, 0)
         amounts = [(self.low, self.high) if letter in SPATIAL else (0, 0) for letter in self.input]
         x = np.pad(x, amounts, constant_values=zero_x) - zero_x

@@ -188,11 +188,17 @@ class _Writer:
         """The filter of a transposed convolution, read backwards as torch's exporter does."""
         out = self.empty(self.case.filter, self.case.filter_shape, weights.element)
         last = self.constant(str(self.case.kernel - 1), "index")
-        body = "\n".join(f"%x{d} = linalg.index {d} : index" for d in range(4))
-        body += f"\n%y2 = arith.subi {last}, %x2 : index\n%y3 = arith.subi {last}, %x3 : index\n"
-        body += f"%r = tensor.extract {weights.name}[%x1, %x0, %y2, %y3] : {weights.type}"
-        loops = self.case.filter
-        kinds = ", ".join(['"parallel"'] * 4)
+        layout = self.case.filter
+        body = "\n".join(f"%x{d} = linalg.index {d} : index" for d in range(len(layout)))
+        body += "".join(
+            f"\n%y{d} = arith.subi {last}, %x{d} : index" for d, letter in enumerate(layout) if letter in _SPATIAL
+        )
+        at = [f"%y{d}" if letter in _SPATIAL else f"%x{d}" for d, letter in enumerate(layout)]
+        f, c = layout.index("f"), layout.index("c")
+        at[f], at[c] = at[c], at[f]
+        body += f"\n%r = tensor.extract {weights.name}[{', '.join(at)}] : {weights.type}"
+        loops = layout
+        kinds = ", ".join(['"parallel"'] * len(loops))
         name = self.line(
             f"linalg.generic {{indexing_maps = [affine_map<({', '.join(loops)}) -> ({', '.join(loops)})>], "
             f"iterator_types = [{kinds}]}} outs({out.typed}) {{\n^bb0(%o: {out.element}):\n{body}\n"

@@ -13,6 +13,8 @@ class PassMethods:
         """Attach a lowering config to every contraction with several results."""
     def decompose_attention(self) -> Pipeline:
         """Turn small attention into two contractions and a softmax, where a CPU is faster with them."""
+    def decompose_transposed_convolutions(self) -> Pipeline:
+        """Compute transposed convolutions without the zeros between the elements of their input."""
     def fold_contraction_layouts(self, *, when: Literal['gains', 'always'] = 'gains') -> Pipeline:
         """Write the result of a contraction as it is read, and read its weight as it is stored."""
     def fold_padding(self) -> Pipeline:
