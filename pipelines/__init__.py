@@ -4,4 +4,6 @@
 PIPELINES: dict[str, str] = {
     "prepass-default": "prepass.pipelines.default:PIPELINE",
     "prepass-sdxl": "prepass.pipelines.sdxl:PIPELINE",
+    "prepass-llm": "prepass.pipelines.llm:PIPELINE",
+    "prepass-flux": "prepass.pipelines.flux:PIPELINE",
 }

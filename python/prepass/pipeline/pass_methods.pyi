@@ -45,5 +45,9 @@ class PassMethods:
         """Give lookups the form that the target loads whole rows for."""
     def default(self) -> Pipeline:
         """Everything of prepass that is safe on any model and any target."""
+    def flux(self) -> Pipeline:
+        """Diffusion transformers, such as Flux."""
+    def llm(self) -> Pipeline:
+        """Transformers, such as language models and text encoders."""
     def sdxl(self) -> Pipeline:
         """Models of convolutions and attention, such as the UNet and the VAE of SDXL."""

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""How many dispatches whole models take on gfx942 with the pipelines that are meant for them."""
+
+import pytest
+
+from prepass.pipelines.flux import PIPELINE as FLUX
+from prepass.pipelines.llm import PIPELINE as LLM
+
+from .dispatches import cost
+
+# The model, its pipeline, and the most dispatches that it may take.
+BUDGETS = [
+    ("clip1_sdpa", LLM, 111),
+    ("clip1_eager", LLM, 111),
+    ("clip2_sdpa", LLM, 292),
+    ("flux11", FLUX, 69),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("level", ["O0", "O3"])
+@pytest.mark.parametrize(("model", "pipeline", "most"), BUDGETS, ids=lambda value: getattr(value, "name", value))
+def test_models_stay_within_their_budgets(corpus, model, pipeline, most, level):
+    flags = [flag.text for flag in pipeline.flags]
+    found = cost(corpus / "models" / f"{model}.mlir", pipeline.as_text, level, *flags)
+    assert found.dispatches <= most
+    stock = cost(corpus / "models" / f"{model}.mlir", None, level)
+    assert found.weight_bytes <= 1.01 * stock.weight_bytes
+    assert found.initializer_read_bytes <= stock.weight_bytes
