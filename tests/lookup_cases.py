@@ -1,14 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Lookups as torch exports them, and what becomes of them on gfx942."""
 
-import re
-from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
-
-from .conftest import GFX942
 
 ASSERTIONS = """\
     %less = arith.cmpi slt, %row, %rows : index
@@ -80,19 +75,3 @@ func.func @main(%table: {table}, %ids: {ids}) -> {result} {{
         )
         ids = np.r_[0, self.rows - 1, random.integers(0, self.rows, self.count - 2)]
         return table, ids.astype({"i64": np.int64, "i32": np.int32, "i8": np.int8}[self.ids])
-
-
-def isa(source: Path, pipeline: str, directory: Path, program: Callable, *flags: str) -> dict[str, str]:
-    """The gfx942 assembly of each kernel of a module, by name."""
-    directory.mkdir()
-    dump = f"--iree-hal-dump-executable-intermediates-to={directory}"
-    chosen = [f"--iree-preprocessing-pass-pipeline={pipeline}"] if pipeline else []
-    done = program("prepass-compile", source, *GFX942, *flags, *chosen, dump, "-o", directory / "out.vmfb")
-    assert done.returncode == 0, done.stderr
-    text = "".join(path.read_text() for path in directory.glob("*.rocmasm"))
-    return dict(re.findall(r"^([\w$]+):[^\n]*\n((?:(?!^[\w$]+:).*\n)*?.*s_endpgm)", text, re.MULTILINE))
-
-
-def instructions(kernel: str, pattern: str = "") -> int:
-    """How many instructions of a kernel start with a pattern."""
-    return len(re.findall(rf"^\s+(?=[a-z]+_)({pattern})\w*", kernel, re.MULTILINE))

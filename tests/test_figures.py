@@ -138,6 +138,16 @@ LOOPS = {
 	s_cbranch_scc1 .LBB0_2
 	s_endpgm
 """,
+    # A loop around one that only copies: what counts is where the MFMAs are.
+    ".LBB0_6": """\
+.LBB0_6:
+	v_mfma_f32_16x16x16_f16 v[4:7], v[0:1], v[2:3], v[4:7]
+.LBB0_7:
+	ds_write_b32 v0, v1
+	s_cbranch_scc1 .LBB0_7
+	s_cbranch_scc1 .LBB0_6
+	s_endpgm
+""",
     # A jump forward and one backward around nothing that repeats, and a loop left in its middle.
     ".LBB0_4": """\
 	s_branch .LBB0_2

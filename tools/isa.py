@@ -56,7 +56,8 @@ _FLAGS = {
 }
 # With more kernels than these, a line for each.
 _IN_FULL = 6
-_WIDTH = 110
+# Nothing is folded or cut in a pipe.
+_PIPE_WIDTH = 10_000
 _HELP = f"""\
 OVERVIEW: read and price the kernels of a program for AMD GPUs; nothing is run
 
@@ -252,7 +253,7 @@ def _print_metrics() -> None:
 def _console() -> Console:
     console = Console(highlight=False)
     if not console.is_terminal:
-        console.width = _WIDTH
+        console.width = _PIPE_WIDTH
     return console
 
 

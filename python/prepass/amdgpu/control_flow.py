@@ -66,18 +66,25 @@ class ControlFlow:
 
     @functools.cached_property
     def hottest(self) -> Loop | None:
-        """The innermost loop with the most MFMAs, then the deepest, then the longest; None without a loop."""
+        """The deepest loop with MFMAs of its own, not of a loop inside, and of several that with the most.
 
-        def heat(loop: Loop) -> tuple[int, int, int]:
-            kinds = [opcode(instruction).kind for instruction in self.instructions(loop)]
-            return kinds.count(Kind.MFMA), loop.depth, len(kinds)
+        In a kernel without MFMAs the deepest, then the longest; None without a loop.
+        """
 
-        return max((loop for loop in self.loops if loop.innermost), key=heat, default=None)
+        def heat(loop: Loop) -> tuple[bool, int, int, int]:
+            inner = {block for other in self.loops if other.blocks < loop.blocks for block in other.blocks}
+            own = [opcode(i).kind for block in loop.blocks - inner for i in self._block(block)]
+            return Kind.MFMA in own, loop.depth, own.count(Kind.MFMA), len(own)
+
+        return max(self.loops, key=heat, default=None)
 
     def instructions(self, loop: Loop) -> tuple[Instruction, ...]:
         """The instructions of a loop, as they stand in the code."""
-        ranges = (self.blocks[index] for index in sorted(loop.blocks))
-        return tuple(i for block in ranges for i in self.kernel.instructions[block.start : block.end])
+        return tuple(i for index in sorted(loop.blocks) for i in self._block(index))
+
+    def _block(self, index: int) -> tuple[Instruction, ...]:
+        block = self.blocks[index]
+        return self.kernel.instructions[block.start : block.end]
 
     def _back_edges(self) -> list[tuple[int, int]]:
         dominators = _dominators(self.blocks)

@@ -102,8 +102,7 @@ class KernelFigures:
 
     Attributes:
       counts: Of the whole code.
-      hottest: Among the innermost loops the one with the most MFMAs, then the deepest,
-        then the longest; None without a loop.
+      hottest: Of the loops, that of `ControlFlow.hottest`; None without a loop.
       occupancy: None where the GPU is not known.
     """
 

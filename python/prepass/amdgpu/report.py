@@ -13,11 +13,13 @@ from rich.text import Text
 from prepass.amdgpu.cost import LoopCost, roofline
 from prepass.amdgpu.figures import Counts, KernelFigures
 from prepass.amdgpu.mca import McaReport
-from prepass.amdgpu.opcodes import Kind
+from prepass.amdgpu.opcodes import Access, Kind
 
 STATIC = "static figures of the code; nothing was run"
 
 _BAR = 30
+_LDS_WORDS = {"load": "read", "store": "write", "atomic": "atomic"}
+_DIRECTIONS = ("load", "store", "atomic")
 _SPACES = ("global", "buffer", "flat", "scratch", "scalar")
 
 
@@ -139,18 +141,23 @@ def _rows(counts: Counts) -> Iterator[tuple[str, float]]:
     yield "  transcendental", counts.transcendental
     yield "  packed", counts.packed
     yield "SALU", counts.kinds[Kind.SALU]
-    for direction in ("load", "store", "atomic"):
-        for access, count in sorted(counts.accesses.items(), key=lambda item: -item[0].width):
-            if access.direction == direction and access.space in _SPACES:
-                yield f"{access.space} {direction} {access.width} B", count
-    for direction, label in (("load", "read"), ("store", "write"), ("atomic", "atomic")):
-        for access, count in sorted(counts.accesses.items(), key=lambda item: -item[0].width):
-            if access.direction == direction and access.space == "lds":
-                yield f"LDS {label} {access.width} B", count
+    yield from _access_rows(counts, _SPACES)
+    yield from _access_rows(counts, ("lds",))
     if counts.lane_swaps:
         yield "lane swaps", counts.lane_swaps
     yield "barriers", counts.kinds[Kind.BARRIER]
     yield "waits", counts.kinds[Kind.WAIT]
+
+
+def _access_rows(counts: Counts, spaces: Sequence[str]) -> Iterator[tuple[str, float]]:
+    """By direction, then by space, the widest first."""
+
+    def order(access: Access) -> tuple[int, int, int]:
+        return _DIRECTIONS.index(access.direction), spaces.index(access.space), -access.width
+
+    for access in sorted((a for a in counts.accesses if a.space in spaces), key=order):
+        what = f"LDS {_LDS_WORDS[access.direction]}" if access.space == "lds" else f"{access.space} {access.direction}"
+        yield f"{what} {access.width} B", counts.accesses[access]
 
 
 def _mca_line(mca: McaReport) -> str:
