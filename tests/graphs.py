@@ -205,6 +205,24 @@ class Graph:
         self.lines.append(f"{name} = tensor.{op} {a.name} {[list(g) for g in groups]}{sizes} : {a.type} into {type_}")
         return Tensor(name, a.element, a.array.reshape(shape))
 
+    def slice(self, a: Tensor, dim: int, start: int, size: int, step: int = 1) -> Tensor:
+        """`size` elements of a dim, every `step` one, from `start` on."""
+        offsets, sizes, strides = [0] * a.array.ndim, list(a.array.shape), [1] * a.array.ndim
+        offsets[dim], sizes[dim], strides[dim] = start, size, step
+        cut = tuple(slice(o, o + n * s, s) for o, n, s in zip(offsets, sizes, strides, strict=True))
+        name, array = self.name(), a.array[cut]
+        type_ = tensor_type(array.shape, a.element)
+        self.lines.append(f"{name} = tensor.extract_slice {a.name}{offsets} {sizes} {strides} : {a.type} to {type_}")
+        return Tensor(name, a.element, array)
+
+    def concat(self, parts: Sequence[Tensor], dim: int) -> Tensor:
+        """Tensors one after the other along a dim."""
+        name, array = self.name(), np.concatenate([part.array for part in parts], axis=dim)
+        names, types = ", ".join(part.name for part in parts), ", ".join(part.type for part in parts)
+        result = Tensor(name, parts[0].element, array)
+        self.lines.append(f"{name} = tensor.concat dim({dim}) {names} : ({types}) -> {result.type}")
+        return result
+
     def contract(
         self, a: Tensor, a_dims: str, b: Tensor, b_dims: str, out_dims: str, element: str, *, named: bool = False
     ) -> Tensor:

@@ -241,7 +241,8 @@ def erase_dead_producers(values: Sequence[ir.Value]) -> None:
 
 
 def _is_pure(op: ir.Operation) -> bool:
-    if op.name.split(".")[0] not in ("linalg", "tensor", "arith", "math"):
+    known = op.name.split(".")[0] in ("linalg", "tensor", "arith", "math", "complex", "affine")
+    if not known and op.name != "iree_tensor_ext.bitcast":
         return False
     return all(_is_pure(nested.operation) for region in op.regions for block in region for nested in block)
 

@@ -7,6 +7,8 @@ from typing import Literal
 from prepass.pipeline.builder import Pipeline
 
 class PassMethods:
+    def canonicalize_rope(self) -> Pipeline:
+        """Bring rotary embeddings to one form that vectorises."""
     def configure_attention(self) -> Pipeline:
         """Attach a lowering config to every attention op."""
     def configure_contractions(self) -> Pipeline:
@@ -23,6 +25,8 @@ class PassMethods:
         """Drop the loops that run once, so that linear layers of batch 1 are plain matrix products."""
     def fuse_horizontal_contractions(self, *, form: Literal['auto', 'results', 'packed'] = 'auto') -> Pipeline:
         """Compute contractions that share an operand with one op."""
+    def fuse_query_rope(self, *, fuse: Literal['auto', 'always', 'never'] = 'auto') -> Pipeline:
+        """Rotate the query in the dispatch of its attention."""
     def merge_constants(self) -> Pipeline:
         """Give constants with equal contents one attribute, whatever their resources are called."""
     def pad_attention_keys(self, *, min_queries: int = 256) -> Pipeline:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 from iree.compiler import ir
@@ -22,7 +23,17 @@ _KINDS = {
     (True, True, False, False): "k1",
     (False, True, True, False): "k2",
 }
-_ATTENTION_KINDS = re.compile(r"(batch )*(m )*n k1( k2)?")
+_ATTENTION_KINDS = re.compile(r"(batch )*(m )*n k1( k1)?( k2)?")
+
+
+def loop_kinds(op: ir.Operation) -> tuple[list[str], list[list[int]]]:
+    """What each loop of an attention op is, "" where it is nothing known, and the loops of each operand's dims."""
+    maps = [ir.AffineMapAttr(attribute).value for attribute in ir.ArrayAttr(op.attributes["indexing_maps"])]
+    dims = [_positions(affine_map, op) for affine_map in maps]
+    # Q, K, V and the scale, then a mask if there is one, and the result.
+    query, key, value, result = dims[0], dims[1], dims[2], dims[-1]
+    kinds = [_KINDS.get(tuple(loop in d for d in (query, key, value, result)), "") for loop in range(maps[0].n_dims)]
+    return kinds, dims
 
 
 def read_attention_shape(op: ir.Operation) -> AttentionShape:
@@ -32,27 +43,26 @@ def read_attention_shape(op: ir.Operation) -> AttentionShape:
     loops of extent 1: one over queries or keys that is not there has that extent.
     Raises NoMatch when the loops are not those of attention, or not in its order.
     """
-    maps = [ir.AffineMapAttr(attribute).value for attribute in ir.ArrayAttr(op.attributes["indexing_maps"])]
-    dims = [_positions(affine_map, op) for affine_map in maps]
-    # Q, K, V and the scale, then a mask if there is one, and the result.
-    query, key, value, result = dims[0], dims[1], dims[2], dims[-1]
-    kinds = [_KINDS.get(tuple(loop in d for d in (query, key, value, result)), "") for loop in range(maps[0].n_dims)]
+    kinds, dims = loop_kinds(op)
     if not _ATTENTION_KINDS.fullmatch(" ".join(kinds)):
         raise NoMatch("the loops are not those of attention, or not in its order", op)
+    key, value = dims[1], dims[2]
     extents = _extents(list(op.operands), dims, len(kinds))
     channels = kinds.index("n")
     outer = extents[:channels]
     m = outer.pop() if "m" in kinds else 1
+    head = [extent for kind, extent in zip(kinds, extents, strict=True) if kind == "k1"]
     return AttentionShape(
         batch=tuple(outer),
         m=m,
         n=extents[channels],
-        k1=extents[channels + 1],
-        k2=extents[channels + 2] if "k2" in kinds else 1,
+        k1=None if None in head else math.prod(extent for extent in head if extent is not None),
+        k2=extents[-1] if "k2" in kinds else 1,
         element_type=str(element_type(op.operands[0])),
         value_transposed=kinds[value[-1]] == "k2",
         key_transposed=kinds[key[-1]] == "k2",
-        masked=len(maps) == 6,
+        masked=len(dims) == 6,
+        k1_loops=len(head),
     )
 
 

@@ -53,3 +53,10 @@ def decomposed_is_faster(target: Target, shape: AttentionShape) -> bool:
 def wants_transposed_keys(target: Target, shape: AttentionShape) -> bool:
     """Whether the target computes the op enough faster with K as (…, k1, k2) to pay for a copy of it."""
     return target.backend == "llvm-cpu" and llvm_cpu.wants_transposed_keys(shape)
+
+
+def reason_to_rotate_apart(target: Target, shape: AttentionShape) -> str | None:
+    """Why the rotary embedding of Q had better not be in the dispatch of its attention, or None where it should be."""
+    if target.architecture == "gfx942":
+        return gfx942.reason_to_rotate_apart(shape)
+    return f"a rotation in the attention gains nothing on {target.name}"

@@ -24,6 +24,7 @@ class AttentionShape:
       value_transposed: Whether V is laid out (…, n, k2) rather than (…, k2, n).
       masked: Whether the op has a mask operand.
       key_transposed: Whether K is laid out (…, k1, k2) rather than (…, k2, k1).
+      k1_loops: Two where the channels are two loops, which they are when Q is rotated in the same dispatch.
     """
 
     batch: tuple[int | None, ...]
@@ -35,6 +36,7 @@ class AttentionShape:
     value_transposed: bool = False
     masked: bool = False
     key_transposed: bool = False
+    k1_loops: int = 1
 
 
 class NoConfig(Exception):

@@ -58,6 +58,7 @@ from prepass.ir.targets.attention_shape import AttentionShape, NoConfig, load_di
 SUBGROUP_SIZE = 64
 MFMA_KEYS = 16
 MANY_KEYS = 512
+MANY_QUERIES = 256
 MANY_KEYS_MULTIPLE = 64
 
 _COPY_ELEMENTS = 8
@@ -161,6 +162,16 @@ def padded_keys(shape: AttentionShape) -> int | None:
     multiple = MANY_KEYS_MULTIPLE if shape.k2 > MANY_KEYS else MFMA_KEYS
     padded = -(-shape.k2 // multiple) * multiple
     return padded if _attention_tile(replace(shape, k2=padded, masked=True)) else None
+
+
+def reason_to_rotate_apart(shape: AttentionShape) -> str | None:
+    """Why Q had better be rotated in a dispatch of its own, or None where it should be in that of the attention."""
+    if shape.m is None or shape.m < MANY_QUERIES:
+        return f"fewer than {MANY_QUERIES} queries are rotated in no time, wherever that is"
+    tile = _attention_tile(replace(shape, k1_loops=2))
+    if tile is None or not tile.in_lds or (shape.k1 or 0) % (2 * MFMA_KEYS):
+        return "gfx942 has no config for the attention in which a rotated query fits"
+    return None
 
 
 @dataclass(frozen=True)
@@ -278,7 +289,7 @@ def _divides_threads(extents: tuple[int, int], threads: int) -> bool:
 
 def _loops(shape: AttentionShape) -> list[str]:
     """The loops left once IREE has dropped unit dims, in order."""
-    return ["b" for extent in shape.batch if extent != 1] + ["m", "n", "k1", "k2"]
+    return ["b" for extent in shape.batch if extent != 1] + ["m", "n", *["k1"] * shape.k1_loops, "k2"]
 
 
 def _compilation_info(shape: AttentionShape, tile: AttentionTile) -> ir.Attribute:

@@ -74,7 +74,7 @@ def attention_attributes(shape: AttentionShape, vector_bytes: int) -> dict[str, 
     tiles = [_LoopTiles(1, 1) for extent in shape.batch if extent != 1]
     if shape.m != 1:
         tiles.append(_LoopTiles(workgroup_rows, rows))
-    tiles += [_LoopTiles(channels, channels), _LoopTiles()]
+    tiles += [_LoopTiles(channels, channels), *[_LoopTiles()] * shape.k1_loops]
     if shape.k2 != 1:
         tiles.append(_LoopTiles(reduction=keys))
     return {"compilation_info": _compilation_info(tiles)}

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Tables of cosines and sines that the program does not have, or has in a layout that no vector can load."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from iree.compiler import ir
+
+from prepass.ir.axes import Axis, leaves
+from prepass.ir.emit import empty, generics
+from prepass.ir.expressions import Apply, Constant, Scalar
+from prepass.ir.match import defining_op
+from prepass.ir.rope.build import Inputs, emit_nodes
+from prepass.ir.rope.elements import Element, Node, at, node_type
+from prepass.ir.rope.match import NotARotation, Rotation, elements_of
+from prepass.ir.rope.operands import is_expressible, is_readable
+
+UNREADABLE = "an entry of a table is read from a place that is no dim of a tensor"
+
+
+class Tables:
+    """The tables made for the rotations of a program, each once."""
+
+    def __init__(self) -> None:
+        self._made: dict[tuple, list[ir.Value]] = {}
+
+    def settle(self, rotation: Rotation) -> Rotation:
+        """The rotation reading tables where it would compute entries.
+
+        The tables are made where the last tensor they are computed from is.
+        """
+        wanted = self._wanted(rotation)
+        if not wanted:
+            return rotation
+        for element in (element for node in wanted for element in elements_of(node)):
+            if not is_expressible(element):
+                raise NotARotation(UNREADABLE, rotation.ops)
+        axes = _axes(wanted, rotation)
+        key = tuple(_key(node, axes) for node in wanted)
+        if key not in self._made:
+            self._made[key] = _build(wanted, axes, rotation)
+        places = tuple(at(axis) for axis in axes)
+        found = {node: Element(value, places) for node, value in zip(wanted, self._made[key], strict=True)}
+        low, high = (_substitute(node, found) for node in rotation.channels)
+        return replace(rotation, channels=(low, high))
+
+    def _wanted(self, rotation: Rotation) -> list[Node]:
+        wanted: dict[Node, None] = {}
+        for node in (table for channel in rotation.channels for table in _tables(channel, rotation)):
+            base = _without_signs(node)
+            if isinstance(base, (Constant, Scalar)) or (
+                isinstance(base, Element) and is_readable(base, rotation.half, rotation.interleaved)
+            ):
+                continue
+            wanted[base] = None
+        return list(wanted)
+
+
+def _tables(node: Node, rotation: Rotation) -> list[Node]:
+    """The parts of a channel that are computed without the channels of the source."""
+    if not any(is_channel(element, rotation) for element in elements_of(node)):
+        return [node]
+    if not isinstance(node, Apply):
+        return []
+    return [table for operand in node.operands for table in _tables(operand, rotation)]
+
+
+def is_channel(element: Element, rotation: Rotation) -> bool:
+    """Whether an element is one of the source that is rotated."""
+    places = tuple(place.resolved() for place in element.places)
+    return element.value == rotation.source and places in (rotation.low, rotation.high)
+
+
+def _without_signs(node: Node) -> Node:
+    while isinstance(node, Apply) and node.name in ("arith.extf", "arith.negf"):
+        node = node.operands[0]
+    return node
+
+
+def _axes(nodes: Sequence[Node], rotation: Rotation) -> list[Axis]:
+    """The axes that tables vary along, pairs last."""
+    used = {
+        axis
+        for node in nodes
+        for element in elements_of(node)
+        for place in element.places
+        for axis, _ in place.resolved().terms
+    }
+    return [axis for axis in leaves(rotation.rows) if axis in used] + [rotation.half]
+
+
+def _key(node: Node, axes: Sequence[Axis]) -> tuple:
+    if isinstance(node, Element):
+        places = (place.resolved() for place in node.places)
+        return node.value, *((*((axes.index(a), c) for a, c in place.terms), place.constant) for place in places)
+    if isinstance(node, Apply):
+        return node.name, node.attributes, *(_key(operand, axes) for operand in node.operands)
+    return (node.value,)
+
+
+def _build(nodes: Sequence[Node], axes: Sequence[Axis], rotation: Rotation) -> list[ir.Value]:
+    with _after_sources(nodes, rotation):
+        inputs = Inputs(axes, None)
+        inputs.add(nodes)
+        index = tuple((axis,) for axis in axes)
+        inits = [empty(index, node_type(node), inputs.extents) for node in nodes]
+        maps = [*inputs.maps, *[ir.AffineMap.get_identity(len(axes))] * len(nodes)]
+        return generics(inputs.values, inits, maps, lambda arguments: emit_nodes(nodes, inputs.leaf(arguments)))
+
+
+def _after_sources(nodes: Sequence[Node], rotation: Rotation) -> ir.InsertionPoint:
+    """Where all that nodes are computed from is there."""
+    block = rotation.ops[0].block
+    sources = [defining_op(value) for node in nodes for value in _values(node)]
+    waiting = {op for op in sources if op is not None and op.block == block}
+    for op in block.operations:
+        if not waiting:
+            return ir.InsertionPoint(op.operation)
+        waiting.discard(op.operation)
+    raise ValueError("a tensor is read after the block it is made in")
+
+
+def _values(node: Node) -> list[ir.Value]:
+    if isinstance(node, (Element, Scalar)):
+        return [node.value]
+    return [value for operand in node.operands for value in _values(operand)] if isinstance(node, Apply) else []
+
+
+def _substitute(node: Node, found: dict[Node, Element]) -> Node:
+    if node in found:
+        return found[node]
+    if not isinstance(node, Apply):
+        return node
+    return replace(node, operands=tuple(_substitute(operand, found) for operand in node.operands))

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`prepass-fuse-query-rope`: attention with a rotated query on llvm-cpu against numpy, and its kernels for gfx942."""
+
+import numpy as np
+import pytest
+
+import prepass
+from prepass.amdgpu.inputs import compile_to_assembly
+from prepass.amdgpu.opcodes import Kind
+from prepass.checking.numerics import compare
+
+from .conftest import GFX942, LLVM_CPU
+from .graphs import Graph, Tensor, softmax, tensor_type
+from .rope_forms import FORMS, begin
+
+FUSED = "builtin.module(prepass-fuse-query-rope{fuse=always},prepass-canonicalize-rope,canonicalize,cse)"
+DEFAULT = "builtin.module(prepass-fuse-query-rope,prepass-canonicalize-rope,canonicalize,cse)"
+WHOLE = ("rotate_half", "tables_in_program", "halves_apart", "stacked_pairs", "matrices", "complex_numbers")
+
+
+def attend(graph: Graph, query: Tensor, key: Tensor, value: Tensor, dims: str, *, transposed: bool = False) -> Tensor:
+    """Attention over heads, with query and key as they are laid out and V as (heads, channels, keys)."""
+    order = [dims.index(d) for d in "htd"]
+    q, k = (tensor.array.transpose(order) for tensor in (query, key))
+    scores = softmax(np.einsum("hmd,hkd->hmk", q, k) / 4, 2)
+    array = np.einsum("hmk,hnk->hmn", scores, value.array)
+    array = array.transpose(1, 0, 2) if transposed else array
+    heads, tokens, channels = q.shape
+    plain = tensor_type((heads, tokens, channels), query.element)
+    scale, init, name = graph.constant(0.25, "f32"), graph.empty((heads, tokens, channels), query.element), graph.name()
+    rows = {"htd": ("(h, m, d)", "(h, k, d)"), "thd": ("(m, h, d)", "(k, h, d)")}[dims]
+    maps = ", ".join(f"affine_map<(h, m, n, d, k) -> {result}>" for result in (*rows, "(h, n, k)", "()", "(h, m, n)"))
+    graph.lines += [
+        f"{name} = iree_linalg_ext.attention <indexing_maps = [{maps}]> ins({query.name}, {key.name}, {value.name}, "
+        f"{scale} : {query.type}, {key.type}, {value.type}, f32) outs({init} : {plain}) {{",
+        "^bb0(%score: f32):",
+        "iree_linalg_ext.yield %score : f32",
+        f"}} -> {plain}",
+    ]
+    if not transposed:
+        return Tensor(name, query.element, array)
+    wide, moved = tensor_type(array.shape, query.element), graph.name()
+    empty = graph.empty(array.shape, query.element)
+    graph.lines.append(
+        f"{moved} = linalg.transpose ins({name} : {plain}) outs({empty} : {wide}) permutation = [1, 0, 2]"
+    )
+    return Tensor(moved, query.element, array)
+
+
+def rotated_attention(name, dims, heads, tokens, channels, element, **options):
+    """A program whose query and key are rotated in one of the forms."""
+    graph = Graph()
+    query, key = (FORMS[name](begin(dims, heads, tokens, channels, element, seed, graph)) for seed in (1, 2))
+    value = graph.argument(np.random.default_rng(3).normal(size=(heads, channels, tokens)), element)
+    result = attend(graph, query, key, value, dims, **options)
+    return graph.module(result), graph.inputs(), result.array
+
+
+def run(source, inputs, pipeline, level):
+    program = prepass.compile(source, pipeline=pipeline, flags=(*LLVM_CPU, f"--iree-opt-level={level}"))
+    return [np.asarray(array) for array in prepass.run(program, *inputs)]
+
+
+@pytest.mark.parametrize("name", [*WHOLE, "strided_slices", "gathered_pairs"])
+def test_a_form_against_numpy(name):
+    dims = "htd" if name in WHOLE[::2] else "thd"
+    source, inputs, expected = rotated_attention(name, dims, 2, 32, 32, "f32", transposed=dims == "thd")
+    result = prepass.Pipeline().fuse_query_rope(fuse="always").run(source)
+    assert result.counters["fused"] == 1
+    assert result.after.count("flow.dispatch.region") == 1
+    for level in ("O0", "O3") if name == "stacked_pairs" else ("O0",):
+        assert compare(run(source, inputs, FUSED, level), [expected]).within(1e-4)
+
+
+def test_running_twice_equals_once():
+    source, *_ = rotated_attention("stacked_pairs", "thd", 2, 32, 32, "bf16")
+    once = prepass.Pipeline().fuse_query_rope(fuse="always").run(source).after
+    assert prepass.Pipeline().fuse_query_rope(fuse="always").run(once).after == once
+
+
+@pytest.mark.parametrize("element", ["f16", "bf16"])
+@pytest.mark.parametrize("name", ["rotate_half", "stacked_pairs"])
+def test_kernels_for_gfx942(name, element):
+    """The loop of the attention is as good as without a rotation, and nothing is loaded two bytes at a time."""
+    source, *_ = rotated_attention(name, "thd", 4, 1024, 128, element)
+    rotation, fused = compile_to_assembly(source, pipeline=DEFAULT, flags=GFX942)
+    *_, apart = compile_to_assembly(
+        source, pipeline="builtin.module(prepass-canonicalize-rope,prepass-configure-attention)", flags=GFX942
+    )
+    assert fused.hottest and apart.hottest
+    assert fused.spills == rotation.spills == 0
+    assert fused.metadata.lds_bytes <= 64 * 1024
+    assert fused.hottest.counts.mfmas == apart.hottest.counts.mfmas > 0
+    assert fused.hottest.counts.kinds[Kind.VALU] <= apart.hottest.counts.kinds[Kind.VALU] + 10
+    assert fused.hottest.counts.load_width() == 16
+    assert fused.counts.accesses_of("load", width=2) == rotation.counts.accesses_of("load", width=2) == 0
+    assert rotation.counts.total <= 200
