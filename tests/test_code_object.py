@@ -49,6 +49,13 @@ def test_what_only_looks_like_a_code_object_is_none():
 
 
 @needs_disassembler
+def test_a_bundle_of_code_objects(compiled, tmp_path):
+    path = tmp_path / "bundle.co"
+    path.write_bytes(b"__CLANG_OFFLOAD_BUNDLE__" + bytes(200) + the_file(compiled, ".hsaco").read_bytes())
+    assert len(read_program(path)) == 1
+
+
+@needs_disassembler
 @pytest.mark.parametrize("suffix", [".vmfb", ".hsaco"])
 def test_figures_are_those_of_the_assembly(compiled, suffix):
     (expected,) = read_assembly(the_file(compiled, ".rocmasm").read_text())
@@ -97,6 +104,9 @@ def test_garbage_is_an_error(tmp_path):
     path = tmp_path / "x.hsaco"
     path.write_bytes(b"\x7fELF" + bytes(100))
     with pytest.raises(PrepassError, match=r"x\.hsaco"):
+        read_program(path)
+    path.write_bytes(b"CCOB" + bytes(100))
+    with pytest.raises(PrepassError, match=r"x\.hsaco': not a code object"):
         read_program(path)
     path.write_bytes(b"IREE" + bytes(100))
     with pytest.raises(PrepassError, match="has no kernel for an AMD GPU"):

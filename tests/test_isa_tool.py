@@ -68,6 +68,18 @@ def test_compare(wide_and_narrow, capsys):
     assert len(lines) <= 40
 
 
+def test_compare_takes_kernels_that_match_on_one_side(wide_and_narrow, capsys):
+    assert main(["--compare", *map(str, wide_and_narrow), "--kernel=*dispatch_3*", "--sort=loads"]) == 0
+    assert "A main_dispatch_0_matmul_f16\nB main_dispatch_3_matmul_f16\n" in capsys.readouterr().out
+    assert main(["--compare", *map(str, wide_and_narrow), "--kernel=conv*"]) == 1
+    assert "no kernel matches conv*; there are main_dispatch_3_matmul_f16" in capsys.readouterr().err
+
+
+def test_standard_input(wide_and_narrow, program):
+    result = program("prepass-isa", "-", "--json", stdin=wide_and_narrow[0].read_text())
+    assert json.loads(result.stdout)["kernels"][0]["name"] == "main_dispatch_0_matmul_f16"
+
+
 def test_compare_in_json(wide_and_narrow, capsys):
     assert main(["--compare", "--json", *map(str, wide_and_narrow)]) == 0
     document = json.loads(capsys.readouterr().out)

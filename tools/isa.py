@@ -72,7 +72,7 @@ OPTIONS:
   --pipeline=<text>              Run in the preprocessing phase: 'builtin.module(...)';
                                  --iree-preprocessing-pass-pipeline is the same
   --kernel=<glob>                Only kernels whose name matches; may be given several times
-  --sort=<metric>                The most of a metric first
+  --sort=<metric>                The most of a metric first; with --compare of B's
   --all                          Every kernel and every difference in full
   --mca                          Let llvm-mca of an installed LLVM analyse the hottest loops as well
   --json                         As JSON
@@ -144,10 +144,10 @@ def _compare(command_line: CommandLine, conditions: list[Condition]) -> int:
     if command_line.switch("mca"):
         raise PrepassError("--mca cannot be used with --compare")
     old, new = (
-        _select(_read(path, _with_flags(command_line, flags)), command_line)
+        _read(path, _with_flags(command_line, flags))
         for path, flags in zip((paths[0], paths[-1]), variants, strict=True)
     )
-    comparison = compare_kernels(old, new)
+    comparison = _select_pairs(compare_kernels(old, new), command_line)
     names = tuple(" ".join([path, *flags]) for path, flags in zip((paths[0], paths[-1]), variants, strict=True))
     if command_line.switch("json"):
         print(json.dumps(comparison_document(comparison, names), indent=2))
@@ -210,14 +210,36 @@ def _read(path: str, command_line: CommandLine) -> list[KernelFigures]:
 
 
 def _select(kernels: list[KernelFigures], command_line: CommandLine) -> list[KernelFigures]:
-    globs = command_line.values.get("kernel", ["*"])
-    chosen = [f for f in kernels if any(fnmatch.fnmatchcase(f.name, glob) for glob in globs)]
+    chosen = [figures for figures in kernels if _is_wanted(figures, command_line)]
     if not chosen:
-        names = ", ".join(f.name for f in kernels[:3]) + (", …" if len(kernels) > 3 else "")
-        raise PrepassError(f"no kernel matches {' or '.join(globs)}; there are {names}")
+        raise _nothing_matches(kernels, command_line)
     if metric := command_line.last("sort"):
         chosen.sort(key=lambda f: metrics_of(f).get(metric, 0), reverse=True)
     return chosen
+
+
+def _select_pairs(comparison: Comparison, command_line: CommandLine) -> Comparison:
+    """What has a kernel that is wanted on either side."""
+    pairs = [p for p in comparison.pairs if _is_wanted(p.old, command_line) or _is_wanted(p.new, command_line)]
+    only_old, only_new = (
+        tuple(figures for figures in side if _is_wanted(figures, command_line))
+        for side in (comparison.only_old, comparison.only_new)
+    )
+    if not (pairs or only_old or only_new):
+        kernels = [pair.new for pair in comparison.pairs] + [*comparison.only_old, *comparison.only_new]
+        raise _nothing_matches(kernels, command_line)
+    if metric := command_line.last("sort"):
+        pairs.sort(key=lambda pair: metrics_of(pair.new).get(metric, 0), reverse=True)
+    return Comparison(tuple(pairs), only_old, only_new)
+
+
+def _is_wanted(figures: KernelFigures, command_line: CommandLine) -> bool:
+    return any(fnmatch.fnmatchcase(figures.name, glob) for glob in command_line.values.get("kernel", ["*"]))
+
+
+def _nothing_matches(kernels: Sequence[KernelFigures], command_line: CommandLine) -> PrepassError:
+    names = ", ".join(figures.name for figures in kernels[:3]) + (", …" if len(kernels) > 3 else "")
+    return PrepassError(f"no kernel matches {' or '.join(command_line.values['kernel'])}; there are {names}")
 
 
 def _check_sort(metric: str) -> None:

@@ -20,10 +20,13 @@ from prepass.pipeline.builder import Pipeline
 
 # A .vmfb is a zip archive around a flatbuffer, or with some flags the flatbuffer alone.
 VMFB_MAGICS = (b"PK\x03\x04", b"IREE")
+# What clang makes of code objects for several GPUs.
+_BUNDLE_MAGIC = b"__CLANG_OFFLOAD_BUNDLE__"
 
 _TARGET = re.compile(r'^\s*\.amdgcn_target\s+"[^"]*?(gfx\w+)', re.MULTILINE)
 _ASSEMBLY = re.compile(rb"^\s*\.amd(gcn_target|hsa_kernel)\b", re.MULTILINE)
 _ASSEMBLY_SUFFIXES = (".rocmasm", ".s")
+_MACHINE_CODE_SUFFIXES = (".hsaco", ".co")
 _DEVICE_FLAGS = ("iree-hal-target-device", "iree-hal-target-backends")
 _DEFAULT_FLAGS = ((_DEVICE_FLAGS, "--iree-hal-target-device=hip"), (("iree-rocm-target",), "--iree-rocm-target=gfx942"))
 
@@ -87,20 +90,28 @@ def compile_to_assembly(
     with tempfile.TemporaryDirectory(prefix="prepass-isa-") as directory:
         dump = f"--iree-hal-dump-executable-intermediates-to={directory}"
         compile(source, pipeline=pipeline, preset=preset, flags=[*flags, dump], on_remark=on_remark)
-        files = sorted(Path(directory).glob("*.rocmasm"))
+        # By the number of the dispatch: the second before the tenth.
+        files = sorted(
+            Path(directory).glob("*.rocmasm"), key=lambda path: [int(n) for n in re.findall(r"\d+", path.name)]
+        )
         return [figures for file in files for figures in read_assembly(file.read_text())]
 
 
+def _dispatch_numbers(file: Path) -> list[int]:
+    """For sorting: the second dispatch before the tenth."""
+    return [int(number) for number in re.findall(r"\d+", file.name)]
+
+
 def _is_compiled(contents: bytes, name: str) -> bool:
-    binary = contents.startswith((ELF_MAGIC, *VMFB_MAGICS))
-    return binary or name.endswith(_ASSEMBLY_SUFFIXES) or bool(_ASSEMBLY.search(contents))
+    binary = contents.startswith((ELF_MAGIC, _BUNDLE_MAGIC, *VMFB_MAGICS))
+    return binary or name.endswith(_ASSEMBLY_SUFFIXES + _MACHINE_CODE_SUFFIXES) or bool(_ASSEMBLY.search(contents))
 
 
 def _read_compiled(contents: bytes, name: str) -> list[KernelFigures]:
-    if contents.startswith(ELF_MAGIC):
-        code_objects = [contents]
-    elif contents.startswith(VMFB_MAGICS):
+    if contents.startswith((_BUNDLE_MAGIC, *VMFB_MAGICS)):
         code_objects = find_code_objects(contents)
+    elif contents.startswith(ELF_MAGIC) or name.endswith(_MACHINE_CODE_SUFFIXES):
+        code_objects = [contents]
     else:
         return read_assembly(contents.decode(errors="replace"))
     programs = [read_code_object(data, name) for data in code_objects]
