@@ -180,6 +180,28 @@ def test_hottest_loop(label):
     assert (hottest.label if hottest else None) == label
 
 
+def test_what_branches_may_skip():
+    body = """\
+.LBB0_1:
+	v_add_f32_e32 v0, v0, v1
+	s_cbranch_execz .LBB0_2
+	v_exp_f32_e32 v0, v0
+.LBB0_2:
+	v_add_f32_e32 v0, v0, v1
+	s_cbranch_scc1 .LBB0_1
+	s_cbranch_scc1 .LBB0_3
+	v_exp_f32_e32 v0, v0
+.LBB0_3:
+	v_add_f32_e32 v0, v0, v1
+	s_endpgm
+"""
+    (kernel,) = read_assembly(kernel_assembly(body))
+    assert (kernel.hottest.cost.cycles, kernel.hottest.least_cost.cycles) == (24, 8)
+    assert (kernel.cost.cycles, kernel.least_cost.cycles) == (44, 12)
+    values = metrics_of(kernel)
+    assert (values["loop.cycles"], values["loop.least_cycles"], values["least_cycles"]) == (24, 8, 12)
+
+
 def test_metrics():
     (kernel,) = read_assembly(kernel_assembly(NESTED, spills=3, private_bytes=12))
     values = metrics_of(kernel)

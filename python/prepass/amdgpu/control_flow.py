@@ -33,12 +33,14 @@ class Loop:
     Attributes:
       label: The label of its first block, empty when it has none.
       blocks: Indices of its blocks, those of inner loops included.
+      always: Those of them that every iteration runs: no branch goes around them.
       depth: 1 for an outermost loop.
       innermost: Whether it has no loop inside.
     """
 
     label: str
     blocks: frozenset[int]
+    always: frozenset[int]
     depth: int
     innermost: bool
 
@@ -55,13 +57,17 @@ class ControlFlow:
         """All loops; of two that share a first block, one."""
         names = {index: label for label, index in reversed(list(self.kernel.labels.items()))}
         bodies: dict[int, set[int]] = {}
+        ends: dict[int, list[int]] = {}
         for source, target in self._back_edges():
             bodies.setdefault(target, {target}).update(self._body(source, target))
+            ends.setdefault(target, []).append(source)
         found = []
         for header, body in bodies.items():
             depth = sum(1 for other, outer in bodies.items() if body <= outer and (other == header or body != outer))
             innermost = not any(inner < body for inner in bodies.values())
-            found.append(Loop(names.get(self.blocks[header].start, ""), frozenset(body), depth, innermost))
+            label = names.get(self.blocks[header].start, "")
+            always = self._always(ends[header]) & body
+            found.append(Loop(label, frozenset(body), always, depth, innermost))
         return tuple(sorted(found, key=lambda loop: (loop.depth, min(loop.blocks))))
 
     @functools.cached_property
@@ -78,22 +84,35 @@ class ControlFlow:
 
         return max(self.loops, key=heat, default=None)
 
-    def instructions(self, loop: Loop) -> tuple[Instruction, ...]:
-        """The instructions of a loop, as they stand in the code."""
-        return tuple(i for index in sorted(loop.blocks) for i in self._block(index))
+    @functools.cached_property
+    def always(self) -> tuple[Instruction, ...]:
+        """The instructions of the kernel that no branch goes around."""
+        ends = [index for index in self._dominators if not self.blocks[index].successors]
+        return tuple(i for index in sorted(self._always(ends)) for i in self._block(index))
+
+    def instructions(self, loop: Loop, *, always: bool = False) -> tuple[Instruction, ...]:
+        """The instructions of a loop, as they stand in the code; all, or those that every iteration runs."""
+        return tuple(i for index in sorted(loop.always if always else loop.blocks) for i in self._block(index))
+
+    def _always(self, ends: Sequence[int]) -> frozenset[int]:
+        """The blocks that every way to one of some blocks passes."""
+        return frozenset.intersection(*(self._dominators[end] for end in ends)) if ends else frozenset()
+
+    @functools.cached_property
+    def _dominators(self) -> dict[int, frozenset[int]]:
+        return _dominators(self.blocks)
 
     def _block(self, index: int) -> tuple[Instruction, ...]:
         block = self.blocks[index]
         return self.kernel.instructions[block.start : block.end]
 
     def _back_edges(self) -> list[tuple[int, int]]:
-        dominators = _dominators(self.blocks)
         return [
             (index, successor)
             for index, block in enumerate(self.blocks)
             for successor in block.successors
             # Blocks that are never reached have no dominators.
-            if successor in dominators.get(index, frozenset())
+            if successor in self._dominators.get(index, frozenset())
         ]
 
     def _body(self, source: int, header: int) -> set[int]:

@@ -54,9 +54,9 @@ def kernel_document(figures: KernelFigures, mca: McaReport | None = None) -> dic
     }
     if figures.hottest:
         document["hottest_loop"] = figures.hottest.loop.label
-    elif figures.cost:
-        # Without a loop each instruction runs once.
-        document["cost"] = _cost(figures.cost)
+    elif figures.cost and figures.least_cost:
+        # Without a loop each instruction runs once, or is skipped.
+        document |= {"cost": _cost(figures.cost), "least_cost": _cost(figures.least_cost)}
     if mca:
         document["llvm_mca"] = {"clocks": mca.clocks, "issue_clocks": mca.issue_clocks, "units": dict(mca.units)}
     return document
@@ -69,6 +69,7 @@ def _loop(figures: LoopFigures) -> dict[str, Any]:
         "innermost": figures.loop.innermost,
         "code": _code(figures.counts),
         "cost": _cost(figures.cost) if figures.cost else None,
+        "least_cost": _cost(figures.least_cost) if figures.least_cost else None,
     }
 
 

@@ -87,13 +87,15 @@ class LoopFigures:
     """A loop.
 
     Attributes:
-      cost: What an iteration costs; None where the GPU is not known.
+      cost: What an iteration costs when no branch skips anything; None where the GPU is not known.
+      least_cost: What it costs when branches skip what they can.
     """
 
     loop: Loop
     instructions: tuple[Instruction, ...]
     counts: Counts
     cost: LoopCost | None
+    least_cost: LoopCost | None
 
 
 @dataclass(frozen=True)
@@ -139,6 +141,11 @@ class KernelFigures:
         """What the whole code costs when each instruction runs once."""
         return cost_of(self.kernel.instructions, self.machine) if self.machine else None
 
+    @functools.cached_property
+    def least_cost(self) -> LoopCost | None:
+        """What it costs when branches skip what they can."""
+        return cost_of(ControlFlow(self.kernel).always, self.machine) if self.machine else None
+
 
 def count(instructions: Iterable[Instruction]) -> Counts:
     """Count instructions."""
@@ -177,4 +184,11 @@ def kernel_figures(kernel: Kernel, architecture: str = "gfx942") -> KernelFigure
 
 def _loop_figures(flow: ControlFlow, loop: Loop, machine: Machine | None) -> LoopFigures:
     instructions = flow.instructions(loop)
-    return LoopFigures(loop, instructions, count(instructions), cost_of(instructions, machine) if machine else None)
+    least = flow.instructions(loop, always=True)
+    return LoopFigures(
+        loop=loop,
+        instructions=instructions,
+        counts=count(instructions),
+        cost=cost_of(instructions, machine) if machine else None,
+        least_cost=cost_of(least, machine) if machine else None,
+    )

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from prepass.amdgpu.cost import LoopCost
-from prepass.amdgpu.figures import Counts, KernelFigures
+from prepass.amdgpu.figures import Counts, KernelFigures, LoopFigures
 from prepass.amdgpu.opcodes import Kind
 
 LOOP_PREFIX = "loop."
 
 _WIDTHS = (16, 12, 8, 4, 2, 1)
-_Reader = Callable[[KernelFigures, Counts, LoopCost], float]
+_Reader = Callable[[KernelFigures, Counts, LoopCost, LoopCost], float]
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,11 @@ def _code(name: str, label: str, text: str, read: Callable[[Counts], float]) -> 
 
 
 def _cost(name: str, label: str, text: str, read: Callable[[LoopCost], float]) -> Metric:
-    return Metric(name, label, f"Cost model: {text}", "cost", lambda _, __, cost: read(cost))
+    return Metric(name, label, f"Cost model: {text}", "cost", lambda _, __, cost, ___: read(cost))
+
+
+def _least_cost(name: str, label: str, text: str, read: Callable[[LoopCost], float]) -> Metric:
+    return Metric(name, label, f"Cost model: {text}", "cost", lambda _, __, ___, least: read(least))
 
 
 def _accesses(name: str, label: str, text: str, direction: str, *spaces: str) -> Iterator[Metric]:
@@ -69,6 +73,7 @@ _METRICS = (
           Counts.load_width),
     _code("mfma", "MFMA", "Matrix instructions", lambda c: c.mfmas),
     _cost("cycles", "cycles", "clocks of the busiest unit", lambda cost: cost.cycles),
+    _least_cost("least_cycles", "least cycles", "the same without what a branch may skip", lambda cost: cost.cycles),
     _cost("mfma_utilisation", "MFMA use", "share of these that the matrix cores work, from 0 to 1",
           lambda cost: cost.mfma_utilisation),
     _cost("mfma_cycles", "MFMA cycles", "clocks of the matrix core of a SIMD, for a wave", lambda cost: cost.cu.mfma),
@@ -116,20 +121,17 @@ def metrics_of(figures: KernelFigures) -> dict[str, float]:
 
     The loop's are 0 when there is none. Occupancy and costs are left out for a GPU that is not known.
     """
-    values = _read(METRICS, figures, figures.counts, figures.cost)
+    values = _read(METRICS, figures, figures)
     if figures.occupancy is None:
         del values["waves"]
-    hottest = figures.hottest
-    loop = _read(LOOP_METRICS, figures, hottest.counts, hottest.cost) if hottest else dict.fromkeys(LOOP_METRICS, 0)
+    loop = _read(LOOP_METRICS, figures, figures.hottest) if figures.hottest else dict.fromkeys(LOOP_METRICS, 0)
     return values | {LOOP_PREFIX + name: value for name, value in loop.items()}
 
 
-def _read(
-    metrics: Mapping[str, Metric], figures: KernelFigures, counts: Counts, cost: LoopCost | None
-) -> dict[str, float]:
-    # A metric of the cost model is the only one that reads the cost.
+def _read(metrics: Mapping[str, Metric], figures: KernelFigures, part: KernelFigures | LoopFigures) -> dict[str, float]:
+    # A metric of the cost model is the only one that reads the costs.
     return {
-        name: metric.read(figures, counts, cost)  # type: ignore[arg-type]
+        name: metric.read(figures, part.counts, part.cost, part.least_cost)  # type: ignore[arg-type]
         for name, metric in metrics.items()
-        if metric.scope != "cost" or cost is not None
+        if metric.scope != "cost" or part.cost is not None
     }

@@ -31,9 +31,10 @@ def kernel_report(figures: KernelFigures, mca: McaReport | None = None, *, bars:
         _counts_table(figures),
     ]
     hottest = figures.hottest
-    cost = hottest.cost if hottest else figures.cost
-    if cost:
-        parts += [Text(f"  {line}") for line in cost_lines(cost, "iteration" if hottest else "wave", bars=bars)]
+    part = hottest or figures
+    if part.cost and part.least_cost:
+        what = "iteration" if hottest else "wave"
+        parts += [Text(f"  {line}") for line in cost_lines(part.cost, part.least_cost, what, bars=bars)]
     if mca:
         parts.append(Text(f"  {_mca_line(mca)}"))
     return Group(*parts, Text())
@@ -68,13 +69,16 @@ def kernels_table(kernels: Sequence[KernelFigures]) -> RenderableType:
     return table
 
 
-def cost_lines(cost: LoopCost, what: str, *, bars: bool) -> Iterator[str]:
-    """What the cost model says of an iteration, or of a wave."""
+def cost_lines(cost: LoopCost, least: LoopCost, what: str, *, bars: bool) -> Iterator[str]:
+    """What the cost model says of an iteration, or of a wave, with all that branches may skip and without."""
     yield f"static cost model, clocks of {cost.machine.name} per {what}: one wave; a CU with a wave on each SIMD"
     for unit, clocks in cost.cu.units.items():
         bar = "█" * round(_BAR * clocks / cost.cycles) if bars and cost.cycles else ""
         note = "  <- bound" if unit == cost.bound else ""
         yield f"  {unit:7}{number(cost.wave.units[unit]):>7}{number(clocks):>7}  {bar}{note}"
+    if least.cu != cost.cu:
+        clocks = ", ".join(f"{unit} {number(spent)}" for unit, spent in least.cu.units.items())
+        yield f"  without what branches may skip: {clocks}"
     if cost.wave.transcendental:
         yield f"  of the VALU's, {number(cost.wave.transcendental)} transcendental"
     if cost.wave.mfma:
