@@ -42,8 +42,9 @@ from iree.compiler import ir
 
 from prepass.ir.emit import erase_dead_producers
 from prepass.ir.match import NoMatch, find_ops
+from prepass.ir.named_convolutions import LAYOUTS
 from prepass.ir.transposed_convolution.build import build_phases
-from prepass.ir.transposed_convolution.match import LAYOUTS, match_transposed
+from prepass.ir.transposed_convolution.match import match_transposed
 from prepass.pipeline.base import Pass, PassContext
 
 

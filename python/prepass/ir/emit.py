@@ -66,6 +66,17 @@ def empty(index: Index, element: ir.Type, extents: Extents) -> ir.Value:
     return ir.Operation.create("tensor.empty", [type_], dynamic).result
 
 
+def zeros(index: Index, element: ir.Type, extents: Extents) -> ir.Value:
+    """A tensor of zeros with one dim a group of the index."""
+    into = empty(index, element, extents)
+    segments = {"operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1])}
+    fill = ir.Operation.create("linalg.fill", [into.type], [constant(0, element), into], segments, regions=1)
+    block = fill.regions[0].blocks.append(element, element, arg_locs=[fill.location] * 2)
+    with ir.InsertionPoint(block):
+        ir.Operation.create("linalg.yield", [], [block.arguments[0]])
+    return fill.result
+
+
 def relayout(value: ir.Value, source: Index, target: Index, extents: Extents) -> ir.Value:
     """`value`, whose dims are `source`, with dims `target`, over the same axes.
 

@@ -45,6 +45,8 @@ class PassMethods:
         """Lay K out with the keys innermost, where the target reads it so."""
     def transpose_convolutions(self, *, filters: Optional[Literal['fhwc', 'hwcf']] = None) -> Pipeline:
         """Make convolutions, and all that stands between them, channels-last."""
+    def unfold_patches(self) -> Pipeline:
+        """Compute convolutions whose patches do not overlap as contractions of the reshaped input."""
     def vectorize_lookups(self, *, form: Literal['auto', 'gather', 'scalar'] = 'auto') -> Pipeline:
         """Give lookups the form that the target loads whole rows for."""
     def default(self) -> Pipeline:

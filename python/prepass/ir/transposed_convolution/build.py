@@ -11,9 +11,11 @@ from iree.compiler import ir
 from iree.compiler.dialects import arith
 
 from prepass.ir.axes import Axis, Index
-from prepass.ir.emit import Extents, constant, emit_tensor, empty, generic, index_constant, pad, relayout
+from prepass.ir.elementwise import clone_body
+from prepass.ir.emit import Extents, constant, emit_tensor, empty, generic, index_constant, pad, relayout, zeros
 from prepass.ir.expressions import Apply, Expr, Read, element_type, tensor_sizes
-from prepass.ir.transposed_convolution.match import LAYOUTS, Direction, TransposedConvolution
+from prepass.ir.named_convolutions import LAYOUTS
+from prepass.ir.transposed_convolution.match import Direction, TransposedConvolution
 
 FilterOrder = Literal["fhwc", "hwcf"]
 _NAMES = {
@@ -64,36 +66,16 @@ def _build_convolution(
     rank = len(found.space)
     order = order if (rank, order) in _NAMES else "hwcf"
     accumulator = element_type(op.results[0])
-    operands = [source, _build_filter(found, order), _filled(empty(computed, accumulator, extents))]
+    operands = [source, _build_filter(found, order), zeros(computed, accumulator, extents)]
     attributes = {name: op.attributes[name] for name in ("strides", "dilations") if name in op.attributes}
     attributes["operandSegmentSizes"] = ir.DenseI32ArrayAttr.get([2, 1])
     made = ir.Operation.create(_NAMES[rank, order], [operands[-1].type], operands, attributes, regions=1)
     types = [element_type(value) for value in operands]
     block = made.regions[0].blocks.append(*types, arg_locs=[made.location] * len(types))
     with ir.InsertionPoint(block):
-        ir.Operation.create("linalg.yield", [], _multiply_add(op, block.arguments))
+        values = dict(zip(op.regions[0].blocks[0].arguments, block.arguments, strict=True))
+        ir.Operation.create("linalg.yield", [], clone_body(op, values))
     return made.result
-
-
-def _filled(into: ir.Value) -> ir.Value:
-    element = element_type(into)
-    segments = {"operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1])}
-    fill = ir.Operation.create("linalg.fill", [into.type], [constant(0, element), into], segments, regions=1)
-    block = fill.regions[0].blocks.append(element, element, arg_locs=[fill.location] * 2)
-    with ir.InsertionPoint(block):
-        ir.Operation.create("linalg.yield", [], [block.arguments[0]])
-    return fill.result
-
-
-def _multiply_add(op: ir.Operation, arguments: Sequence[ir.Value]) -> list[ir.Value]:
-    """The body of a named convolution, on arguments of the same types."""
-    values = dict(zip(op.regions[0].blocks[0].arguments, arguments, strict=True))
-    *body, terminator = op.regions[0].blocks[0].operations
-    for inner in (view.operation for view in body):
-        operands = [values.get(operand, operand) for operand in inner.operands]
-        attributes = {name: inner.attributes[name] for name in inner.attributes}
-        values[inner.result] = ir.Operation.create(inner.name, [inner.result.type], operands, attributes).result
-    return [values[terminator.operands[0]]]
 
 
 def _build_filter(found: TransposedConvolution, order: FilterOrder) -> ir.Value:

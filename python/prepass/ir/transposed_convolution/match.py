@@ -12,19 +12,8 @@ from prepass.ir.elementwise import is_elementwise, is_truncation, moves_only
 from prepass.ir.exact import scalar_constant
 from prepass.ir.expressions import indexing_maps, tensor_sizes
 from prepass.ir.match import NoMatch, defining_op, has_one_user
+from prepass.ir.named_convolutions import LAYOUTS, SPACE, rates
 from prepass.ir.padding.read import Splat, pad_number, read_padded
-
-# Input, filter and output, one letter a dim: n batch, c and f channels, all others space.
-LAYOUTS = {
-    "linalg.conv_1d_ncw_fcw": ("ncw", "fcw", "nfw"),
-    "linalg.conv_1d_nwc_wcf": ("nwc", "wcf", "nwf"),
-    "linalg.conv_2d_nchw_fchw": ("nchw", "fchw", "nfhw"),
-    "linalg.conv_2d_nhwc_hwcf": ("nhwc", "hwcf", "nhwf"),
-    "linalg.conv_2d_nhwc_fhwc": ("nhwc", "fhwc", "nhwf"),
-    "linalg.conv_3d_ncdhw_fcdhw": ("ncdhw", "fcdhw", "nfdhw"),
-    "linalg.conv_3d_ndhwc_dhwcf": ("ndhwc", "dhwcf", "ndhwf"),
-}
-SPACE = "dhw"
 
 
 @dataclass(frozen=True)
@@ -98,7 +87,7 @@ def match_transposed(op: ir.Operation) -> TransposedConvolution | None:
         return None
     insertion, low = spread
     for name in ("strides", "dilations"):
-        if name in op.attributes and any(int(value) != 1 for value in ir.DenseIntElementsAttr(op.attributes[name])):
+        if any(rate != 1 for rate in rates(op, name)):
             raise NoMatch(f"it has {name} of its own", op)
     layout, filter_layout, output = LAYOUTS[op.name]
     source = insertion.operands[0]
