@@ -124,6 +124,25 @@ def stacked_pairs(rope: Rope) -> Tensor:
     return graph.cast(total, x.element)
 
 
+def joined_tables(rope: Rope) -> Tensor:
+    """Flux with its positions: the first channels turn by one coordinate, the others by another."""
+    graph, x = rope.graph, rope.x
+    first = rope.channels // 8
+    tables = []
+    for op, function in (("math.cos", np.cos), ("math.sin", np.sin)):
+        parts = []
+        for begin, end in ((0, first), (first, rope.channels // 2)):
+            entries = graph.unary(op, graph.argument(rope.angles[:, begin:end], "f32"), function)
+            wide = np.repeat(entries.array[..., None], 2, -1)
+            repeated = graph.map([(entries, "ti")], "tic", "f32", lambda values: [values[0]], wide)
+            parts.append(rope.as_channels(repeated))
+        tables.append(graph.concat(parts, 1))
+    turned = rope.stacked(rope.negated(rope.neighbour(1)), rope.neighbour(0))
+    cos, sin = tables
+    total = rope.added(rope.scaled(graph.cast(x, "f32"), cos), rope.scaled(graph.cast(turned, "f32"), sin))
+    return graph.cast(total, x.element)
+
+
 def matrices(rope: Rope) -> Tensor:
     """Flux of Black Forest Labs: a 2x2 matrix a pair, in f32."""
     graph, x = rope.graph, rope.x
@@ -270,6 +289,7 @@ FORMS: dict[str, Callable[[Rope], Tensor]] = {
         tables_in_program,
         halves_apart,
         stacked_pairs,
+        joined_tables,
         matrices,
         complex_numbers,
         strided_slices,

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from iree.compiler import ir
@@ -16,6 +16,7 @@ from prepass.ir.rope.build import Inputs, emit_nodes
 from prepass.ir.rope.elements import Element, Node, at, node_type
 from prepass.ir.rope.match import NotARotation, Rotation, elements_of
 from prepass.ir.rope.operands import is_expressible, is_readable
+from prepass.ir.rope.pieces import Pieces, depends_on, emit_pieces, loop_positions, match_pieces
 
 UNREADABLE = "an entry of a table is read from a place that is no dim of a tensor"
 
@@ -34,15 +35,19 @@ class Tables:
         wanted = self._wanted(rotation)
         if not wanted:
             return rotation
-        for element in (element for node in wanted for element in elements_of(node)):
+        entries = [match_pieces(node, rotation.half) or node for node in wanted]
+        for element in (element for entry in entries for element in _operands(entry)):
             if not is_expressible(element):
                 raise NotARotation(UNREADABLE, rotation.ops)
-        axes = _axes(wanted, rotation)
-        key = tuple(_key(node, axes) for node in wanted)
+        axes = _axes(entries, rotation)
+        keys = [_entry_key(entry, axes) for entry in entries]
+        distinct = dict(zip(keys, entries, strict=True))
+        key = tuple(distinct)
         if key not in self._made:
-            self._made[key] = _build(wanted, axes, rotation)
+            self._made[key] = _build(list(distinct.values()), axes, rotation)
+        tables = dict(zip(distinct, self._made[key], strict=True))
         places = tuple(at(axis) for axis in axes)
-        found = {node: Element(value, places) for node, value in zip(wanted, self._made[key], strict=True)}
+        found = {node: Element(tables[key], places) for node, key in zip(wanted, keys, strict=True)}
         low, high = (_substitute(node, found) for node in rotation.channels)
         return replace(rotation, channels=(low, high))
 
@@ -50,11 +55,11 @@ class Tables:
         wanted: dict[Node, None] = {}
         for node in (table for channel in rotation.channels for table in _tables(channel, rotation)):
             base = _without_signs(node)
-            if isinstance(base, (Constant, Scalar)) or (
-                isinstance(base, Element) and is_readable(base, rotation.half, rotation.interleaved)
-            ):
+            if isinstance(base, (Constant, Scalar)):
                 continue
-            wanted[base] = None
+            readable = isinstance(base, Element) and is_readable(base, rotation.half, rotation.interleaved)
+            if not readable or match_pieces(base, rotation.half) is not None:
+                wanted[base] = None
         return list(wanted)
 
 
@@ -79,16 +84,34 @@ def _without_signs(node: Node) -> Node:
     return node
 
 
-def _axes(nodes: Sequence[Node], rotation: Rotation) -> list[Axis]:
+def _all_elements(entry: Node | Pieces) -> list[Element]:
+    nodes = [piece.node for piece in entry.pieces] if isinstance(entry, Pieces) else [entry]
+    return [element for node in nodes for element in elements_of(node)]
+
+
+def _operands(entry: Node | Pieces) -> list[Element]:
+    """The elements that are operands of the generic; those that depend on a piece are extracted in its body."""
+    pieces = entry.pieces if isinstance(entry, Pieces) else ()
+    return [element for element in _all_elements(entry) if not any(depends_on(element, piece.axis) for piece in pieces)]
+
+
+def _axes(entries: Sequence[Node | Pieces], rotation: Rotation) -> list[Axis]:
     """The axes that tables vary along, pairs last."""
     used = {
         axis
-        for node in nodes
-        for element in elements_of(node)
+        for entry in entries
+        for element in _all_elements(entry)
         for place in element.places
         for axis, _ in place.resolved().terms
     }
     return [axis for axis in leaves(rotation.rows) if axis in used] + [rotation.half]
+
+
+def _entry_key(entry: Node | Pieces, axes: Sequence[Axis]) -> tuple:
+    """Equal for entries that are equal, whatever the axes of their pieces are called."""
+    if isinstance(entry, Pieces):
+        return tuple((piece.begin, _key(piece.node, [*axes, piece.axis])) for piece in entry.pieces)
+    return _key(entry, axes)
 
 
 def _key(node: Node, axes: Sequence[Axis]) -> tuple:
@@ -100,19 +123,38 @@ def _key(node: Node, axes: Sequence[Axis]) -> tuple:
     return (node.value,)
 
 
-def _build(nodes: Sequence[Node], axes: Sequence[Axis], rotation: Rotation) -> list[ir.Value]:
-    with _after_sources(nodes, rotation):
+def _build(entries: Sequence[Node | Pieces], axes: Sequence[Axis], rotation: Rotation) -> list[ir.Value]:
+    elements = [element for entry in entries for element in _operands(entry)]
+    position = loop_positions(axes)
+    with _after_sources(entries, rotation):
         inputs = Inputs(axes, None)
-        inputs.add(nodes)
+        inputs.add(elements)
         index = tuple((axis,) for axis in axes)
-        inits = [empty(index, node_type(node), inputs.extents) for node in nodes]
-        maps = [*inputs.maps, *[ir.AffineMap.get_identity(len(axes))] * len(nodes)]
-        return generics(inputs.values, inits, maps, lambda arguments: emit_nodes(nodes, inputs.leaf(arguments)))
+        extents = inputs.extents
+        inits = [empty(index, e.type if isinstance(e, Pieces) else node_type(e), extents) for e in entries]
+        maps = [*inputs.maps, *[ir.AffineMap.get_identity(len(axes))] * len(entries)]
+
+        def body(arguments: Sequence[ir.Value]) -> list[ir.Value]:
+            leaf = inputs.leaf(arguments)
+
+            def emit(node: Node, extract: Callable[[Element], ir.Value | None]) -> ir.Value:
+                (value,) = emit_nodes([node], lambda element: extract(element) or leaf(element))
+                return value
+
+            whole = [entry for entry in entries if not isinstance(entry, Pieces)]
+            values = iter(emit_nodes(whole, leaf))
+            return [
+                emit_pieces(entry, position, rotation.half, emit) if isinstance(entry, Pieces) else next(values)
+                for entry in entries
+            ]
+
+        return generics(inputs.values, inits, maps, body)
 
 
-def _after_sources(nodes: Sequence[Node], rotation: Rotation) -> ir.InsertionPoint:
-    """Where all that nodes are computed from is there."""
+def _after_sources(entries: Sequence[Node | Pieces], rotation: Rotation) -> ir.InsertionPoint:
+    """Where all that tables are computed from is there."""
     block = rotation.ops[0].block
+    nodes = [node for e in entries for node in ([p.node for p in e.pieces] if isinstance(e, Pieces) else [e])]
     sources = [defining_op(value) for node in nodes for value in _values(node)]
     waiting = {op for op in sources if op is not None and op.block == block}
     for op in block.operations:
