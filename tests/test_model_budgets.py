@@ -13,7 +13,7 @@ BUDGETS = [
     ("clip1_sdpa", LLM, 111),
     ("clip1_eager", LLM, 111),
     ("clip2_sdpa", LLM, 292),
-    ("flux11", FLUX, 69),
+    ("flux11", FLUX, 53),
 ]
 
 
