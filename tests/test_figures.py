@@ -46,6 +46,11 @@ def test_text_without_kernels_has_none():
     assert read_assembly("s_endpgm\n") == []
 
 
+def test_code_for_rdna_is_refused():
+    with pytest.raises(PrepassError, match="the code is for gfx1100"):
+        read_assembly(kernel_assembly(NESTED).replace("gfx942", "gfx1100"))
+
+
 def test_a_kernel_without_metadata_is_an_error():
     text = kernel_assembly(NESTED)
     (kernel,) = read_kernels(text[: text.index("\t.amdgpu_metadata")])

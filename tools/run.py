@@ -11,7 +11,7 @@ from pathlib import Path
 
 from iree import _runtime_libs
 
-from prepass.compiler.api import compile
+from prepass.compiler.api import VMFB_MAGICS, compile
 from prepass.compiler.flags import CommandLine, split_command_line
 from prepass.errors import PrepassError
 from prepass.ir.targets.devices import compile_flags
@@ -29,8 +29,6 @@ PROGRAM = "prepass-run"
 STOCK = "iree-run-module"
 
 _FLAGS = {"pass-pipeline": True, "compile-flag": True, "device": True, "help": False, "h": False, **COMPILE_FLAGS}
-# A .vmfb is a zip archive around a flatbuffer, or with some flags the flatbuffer alone.
-_VMFB_MAGICS = (b"PK\x03\x04", b"IREE")
 _HELP = f"""\
 OVERVIEW: compile with a pass pipeline, if the input is MLIR, and run with {STOCK}
 
@@ -83,7 +81,7 @@ def _main(arguments: list[str]) -> int:
 
 def _is_compiled(path: str) -> bool:
     with open(path, "rb") as file:
-        return file.read(4) in _VMFB_MAGICS
+        return file.read(4) in VMFB_MAGICS
 
 
 def _compile(source: Path, command_line: CommandLine) -> bytes:

@@ -12,14 +12,12 @@ from pathlib import Path
 from prepass.amdgpu.assembly import read_kernels
 from prepass.amdgpu.code_object import ELF_MAGIC, find_code_objects, read_code_object
 from prepass.amdgpu.figures import KernelFigures, kernel_figures
-from prepass.compiler.api import compile
+from prepass.compiler.api import VMFB_MAGICS, compile
 from prepass.errors import PrepassError
 from prepass.ir.parse import ModuleSource, read_module
 from prepass.pipeline.base import RemarkHandler
 from prepass.pipeline.builder import Pipeline
 
-# A .vmfb is a zip archive around a flatbuffer, or with some flags the flatbuffer alone.
-VMFB_MAGICS = (b"PK\x03\x04", b"IREE")
 # What clang makes of code objects for several GPUs.
 _BUNDLE_MAGIC = b"__CLANG_OFFLOAD_BUNDLE__"
 
@@ -73,9 +71,13 @@ def read_program(source: Path | bytes, options: CompileOptions | None = None) ->
 
 
 def read_assembly(text: str) -> list[KernelFigures]:
-    """The figures of each kernel in the text of a `.rocmasm` file."""
+    """The figures of each kernel in the text of a `.rocmasm` file. Raises PrepassError for other GPUs than gfx9."""
     target = _TARGET.search(text)
-    return [kernel_figures(kernel, target[1] if target else "gfx942") for kernel in read_kernels(text)]
+    architecture = target[1] if target else "gfx942"
+    # Instructions of RDNA have the same names for other things.
+    if not architecture.startswith("gfx9"):
+        raise PrepassError(f"the code is for {architecture}; only that of gfx9 GPUs (CDNA) can be read")
+    return [kernel_figures(kernel, architecture) for kernel in read_kernels(text)]
 
 
 def compile_to_assembly(

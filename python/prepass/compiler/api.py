@@ -20,6 +20,9 @@ from prepass.pipeline.builder import Pipeline
 from prepass.pipeline.registry import default_registry
 from prepass.pipeline.resolve import resolve_pipeline
 
+# A .vmfb is a zip archive around a flatbuffer, or with some flags the flatbuffer alone.
+VMFB_MAGICS = (b"PK\x03\x04", b"IREE")
+
 
 def compile(  # noqa: A001: the name users look for, as in `prepass.compile(...)`
     source: ModuleSource,
