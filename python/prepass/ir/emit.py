@@ -238,6 +238,23 @@ def pad(
     return op.result
 
 
+def extract_slice(value: ir.Value, offsets: Sequence[int], type_: ir.Type) -> ir.Value:
+    """The part of `value` of type `type_` at an offset; a dim that is dynamic in `type_` is taken whole."""
+    part = ir.RankedTensorType(type_)
+    dynamic = [
+        ir.Operation.create("tensor.dim", [ir.IndexType.get()], [value, index_constant(dim)]).result
+        for dim in range(part.rank)
+        if part.is_dynamic_dim(dim)
+    ]
+    attributes = {
+        "static_offsets": ir.DenseI64ArrayAttr.get(list(offsets)),
+        "static_sizes": ir.DenseI64ArrayAttr.get(list(part.shape)),
+        "static_strides": ir.DenseI64ArrayAttr.get([1] * part.rank),
+        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, len(dynamic), 0]),
+    }
+    return ir.Operation.create("tensor.extract_slice", [part], [value, *dynamic], attributes).result
+
+
 def erase_dead_producers(values: Sequence[ir.Value]) -> None:
     """Erase the pure ops that define `values` and are not read, and what becomes dead with them."""
     pending = [op for value in values if (op := defining_op(value)) is not None]

@@ -33,3 +33,9 @@ def convolution_form(target: Target, *, depthwise: bool) -> ConvolutionForm | No
         # A depthwise convolution has no MFMA in either layout, and loads two bytes at a time in channels-last.
         return ConvolutionForm("hwcf" if depthwise else "fhwc", pays=not depthwise)
     return None
+
+
+def padded_output_channels(target: Target, channels: int) -> int | None:
+    """How many output channels a convolution should have instead of `channels`, or None for those it has."""
+    # IREE 3.13 takes up to 4 for too few to use matrix instructions at all. At 5 to 16 it computes 16 of them.
+    return 8 if target.architecture.startswith("gfx9") and channels <= 4 else None

@@ -12,7 +12,18 @@ from iree.compiler.dialects import arith
 
 from prepass.ir.axes import Axis, Index
 from prepass.ir.elementwise import clone_body
-from prepass.ir.emit import Extents, constant, emit_tensor, empty, generic, index_constant, pad, relayout, zeros
+from prepass.ir.emit import (
+    Extents,
+    constant,
+    emit_tensor,
+    empty,
+    extract_slice,
+    generic,
+    index_constant,
+    pad,
+    relayout,
+    zeros,
+)
 from prepass.ir.expressions import Apply, Expr, Read, element_type, tensor_sizes
 from prepass.ir.named_convolutions import LAYOUTS
 from prepass.ir.transposed_convolution.match import Direction, TransposedConvolution
@@ -162,16 +173,5 @@ def _build_cut(found: TransposedConvolution, value: ir.Value) -> ir.Value:
     shape = [type_.shape[0], *results, type_.shape[-1]]
     if shape == list(type_.shape):
         return value
-    dynamic = [
-        ir.Operation.create("tensor.dim", [ir.IndexType.get()], [value, index_constant(dim)]).result
-        for dim in range(type_.rank)
-        if type_.is_dynamic_dim(dim)
-    ]
-    attributes = {
-        "static_offsets": ir.DenseI64ArrayAttr.get([0, *(d.shift for d in found.space.values()), 0]),
-        "static_sizes": ir.DenseI64ArrayAttr.get(shape),
-        "static_strides": ir.DenseI64ArrayAttr.get([1] * type_.rank),
-        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, len(dynamic), 0]),
-    }
-    cut = ir.RankedTensorType.get(shape, type_.element_type)
-    return ir.Operation.create("tensor.extract_slice", [cut], [value, *dynamic], attributes).result
+    offsets = [0, *(direction.shift for direction in found.space.values()), 0]
+    return extract_slice(value, offsets, ir.RankedTensorType.get(shape, type_.element_type))
