@@ -68,9 +68,16 @@ def _build(op: ir.Operation, keeps_matrices: str) -> Sequence[ir.Value]:
     found = match_unit_loops(op)
     if found is None:
         return []
-    if keeps_matrices and op.name == "linalg.batch_matmul" and 1 not in tensor_sizes(op.result)[1:]:
+    if keeps_matrices and (
+        _is_matrices(op) or any(_is_matrices(use.owner.operation) for result in op.results for use in result.uses)
+    ):
         raise NoMatch(f"{keeps_matrices} multiplies a batch of one matrix faster than the matrix", op)
     return build_without_loops(found)
+
+
+def _is_matrices(op: ir.Operation) -> bool:
+    """Whether an op multiplies matrices of more than a row and a column; what writes their copies stays with it."""
+    return op.name == "linalg.batch_matmul" and 1 not in tensor_sizes(op.result)[1:]
 
 
 def _is_candidate(op: ir.Operation) -> bool:

@@ -6,6 +6,7 @@ import pytest
 
 import prepass
 from prepass.checking.numerics import compare
+from prepass.ir.match import walk_ops
 
 from .conftest import LLVM_CPU
 from .dispatches import cost
@@ -48,6 +49,20 @@ def test_batch_1_takes_as_many_dispatches_as_batch_2(linear, level):
 def test_without_the_pass_the_cast_is_a_dispatch_of_its_own():
     graph, result = Linear().graph()
     assert cost(graph.module(result), None, "O0").dispatches > cost(graph.module(result), PIPELINE, "O0").dispatches
+
+
+@pytest.mark.parametrize("level", ["O0", "O3"])
+@pytest.mark.parametrize("element", ["f32", "bf16"])
+def test_llvm_cpu_gets_the_kernels_it_had_for_matrices(element, level):
+    graph, result = Linear(element=element, activation="tanh").graph()
+    found = []
+    for pipeline in (None, "builtin.module(prepass-fold-unit-dims)"):
+        executables: list[str] = []
+        flags = (*LLVM_CPU, f"--iree-opt-level={level}")
+        hooks = {"flow": lambda module, into=executables: into.extend(map(str, walk_ops(module, "flow.executable")))}
+        prepass.compile(graph.module(result), pipeline=pipeline, flags=flags, hooks=hooks)
+        found.append(sorted(executables))
+    assert found[0] == found[1] != []
 
 
 @pytest.mark.parametrize("element", ["f32", "f16", "bf16"])
