@@ -101,6 +101,51 @@ def simulate(
     return run_program(program, inputs, function=function, parameters=parameters)
 
 
+def run_kernel(
+    assembly: str,
+    buffers: Sequence[np.ndarray],
+    grid: Sequence[int],
+    *,
+    constants: Sequence[int] = (),
+    kernel: str | None = None,
+) -> tuple[np.ndarray, ...]:
+    """Run one kernel by itself, for instance one written by hand.
+
+    Args:
+      assembly: As in a `.rocmasm` file, with the kernel's directives and metadata.
+      buffers: The kernel's buffer arguments, in order.
+      grid: Workgroups in x, y and z.
+      constants: The kernel's arguments of 4 bytes that are passed by value, in order.
+      kernel: The kernel's name; may be left out when there is one.
+
+    Returns:
+      The buffers as they are afterwards; those given are not changed.
+
+    Raises SimulationError and PrepassError as `simulate`.
+    """
+    memory = Memory()
+    symbols = _place_data(assembly, memory)
+    kernels = {found.name: found for found in read_kernels(assembly)}
+    if kernel is None and len(kernels) == 1:
+        (kernel,) = kernels
+    if kernel not in kernels:
+        raise PrepassError(f"simulator: no kernel '{kernel}'; the assembly has {', '.join(kernels) or 'none'}")
+    contents = [np.frombuffer(np.ascontiguousarray(buffer).tobytes(), np.uint8) for buffer in buffers]
+    addresses = [memory.allocate_bytes(part) for part in contents]
+    launch(compile_kernel(kernels[kernel], symbols), memory, grid, addresses, constants)
+    return tuple(
+        memory.bytes_at(address, len(part)).copy().view(buffer.dtype).reshape(buffer.shape)
+        for address, part, buffer in zip(addresses, contents, buffers, strict=True)
+    )
+
+
+def _place_data(assembly: str, memory: Memory) -> dict[str, int]:
+    """Put the constants beside the code into memory; their addresses by name."""
+    return {
+        name: memory.allocate_bytes(np.frombuffer(contents, np.uint8)) for name, contents in read_data(assembly).items()
+    }
+
+
 class _Kernels:
     """The kernels of a program, translated when they are dispatched for the first time."""
 
@@ -109,10 +154,7 @@ class _Kernels:
         self._found: dict[str, tuple[Kernel, dict[str, int]]] = {}
         self._programs: dict[str, Program] = {}
         for text in assembly:
-            symbols = {
-                name: memory.allocate_bytes(np.frombuffer(contents, np.uint8))
-                for name, contents in read_data(text).items()
-            }
+            symbols = _place_data(text, memory)
             for kernel in read_kernels(text):
                 if kernel.name in self._found:
                     raise PrepassError(f"simulator: two kernels have the name '{kernel.name}'")
