@@ -40,7 +40,7 @@ class DeviceProgram:
 
 
 def compile_program(
-    source: ModuleSource, *, pipeline: str | Pipeline | None = None, flags: Sequence[str] = ()
+    source: ModuleSource, *, pipeline: str | Pipeline | None = None, flags: Sequence[str] = (), start: str = "start"
 ) -> DeviceProgram:
     """Compile a module for gfx942, as far as the simulator needs it. Arguments and errors as for `prepass.compile`."""
     hosts: list[HostProgram] = []
@@ -51,6 +51,7 @@ def compile_program(
             pipeline=pipeline,
             flags=[*FLAGS, *flags, dump],
             hooks={"executable-targets": lambda module: hosts.append(read_host(module))},
+            start=start,
         )
         files = sorted(Path(directory).glob("*.rocmasm"))
         return DeviceProgram(hosts[0], tuple(file.read_text() for file in files))
@@ -76,6 +77,7 @@ def simulate(
     *,
     pipeline: str | Pipeline | None = None,
     flags: Sequence[str] = (),
+    start: str = "start",
     function: str | None = None,
     parameters: Mapping[str, np.ndarray] | None = None,
 ) -> tuple[np.ndarray, ...]:
@@ -86,6 +88,7 @@ def simulate(
       inputs: The arguments of the function. An argument of type bf16 may be given as float32.
       pipeline: Runs where IREE's preprocessing pipeline does.
       flags: Flags of iree-compile; those that choose gfx942 are added.
+      start: The phase that the module has been through already, as `--compile-from`.
       function: The exported function's name; may be left out when there is one.
       parameters: Arrays of external parameters, by `scope::key` or by key.
 
@@ -97,7 +100,7 @@ def simulate(
       CompileError: The compiler's diagnostics.
       PrepassError: Anything else that is wrong with the arguments.
     """
-    program = compile_program(source, pipeline=pipeline, flags=flags)
+    program = compile_program(source, pipeline=pipeline, flags=flags, start=start)
     return run_program(program, inputs, function=function, parameters=parameters)
 
 

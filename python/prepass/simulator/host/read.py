@@ -217,7 +217,7 @@ def constant_bytes(attribute: ir.Attribute) -> bytes:
 
 
 def _dense_bytes(attribute: ir.Attribute) -> bytes:
-    match = re.search(r"tensor<(?:\d+x)*(\w+)>$", str(ir.DenseElementsAttr(attribute).type))
+    match = re.search(r"(?:tensor|vector)<(?:\d+x)*(\w+)>$", str(ir.DenseElementsAttr(attribute).type))
     if not match:
         raise PrepassError(f"simulator: a constant of type {ir.DenseElementsAttr(attribute).type} is not supported")
     if match[1] == "bf16":
