@@ -16,6 +16,7 @@ from prepass.compiler.api import compile
 from prepass.compiler.runtime import find_function
 from prepass.errors import PrepassError
 from prepass.ir.parse import ModuleSource
+from prepass.pipeline.base import RemarkHandler
 from prepass.pipeline.builder import Pipeline
 from prepass.simulator.errors import SimulationError
 from prepass.simulator.host.interpret import Host
@@ -40,7 +41,13 @@ class DeviceProgram:
 
 
 def compile_program(
-    source: ModuleSource, *, pipeline: str | Pipeline | None = None, flags: Sequence[str] = (), start: str = "start"
+    source: ModuleSource,
+    *,
+    pipeline: str | Pipeline | None = None,
+    preset: str | None = None,
+    flags: Sequence[str] = (),
+    start: str = "start",
+    on_remark: RemarkHandler | None = None,
 ) -> DeviceProgram:
     """Compile a module for gfx942, as far as the simulator needs it. Arguments and errors as for `prepass.compile`."""
     hosts: list[HostProgram] = []
@@ -49,9 +56,11 @@ def compile_program(
         compile(
             source,
             pipeline=pipeline,
+            preset=preset,
             flags=[*FLAGS, *flags, dump],
             hooks={"executable-targets": lambda module: hosts.append(read_host(module))},
             start=start,
+            on_remark=on_remark,
         )
         files = sorted(Path(directory).glob("*.rocmasm"))
         return DeviceProgram(hosts[0], tuple(file.read_text() for file in files))
