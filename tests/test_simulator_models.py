@@ -11,8 +11,8 @@ pytestmark = pytest.mark.slow
 
 _MODELS = (
     "hf/albert", "hf/bert_f16", "hf/bloom", "hf/clip_text", "hf/decode_cache_static", "hf/diff_sdxl_cross",
-    "hf/einsum_gqa", "hf/gemma2", "hf/gpt2", "hf/llama", "hf/t5_enc", "hf/vit", "hf/whisper_enc", "onnx/prim", "onnx/sdpa18",
-    "ind/p01_f16", "ind/p07_f32", "ind/p14_f32", "ind/p22_f32",
+    "hf/einsum_gqa", "hf/gemma2", "hf/gpt2", "hf/llama", "hf/t5_enc", "hf/vit", "hf/whisper_enc", "onnx/prim",
+    "onnx/sdpa18", "ind/p01_f16", "ind/p07_f32", "ind/p14_f32", "ind/p22_f32",
 )  # fmt: skip
 
 
