@@ -19,7 +19,7 @@ _SIMILAR = 0.5
 _MOST_COMPARISONS = 40_000
 
 # Parts, which say nothing more where the whole differs by as much.
-_WHOLE = {"vgpr_spills": "spills", "sgpr_spills": "spills"}
+_WHOLE = {"vgpr_spills": "spills", "sgpr_spills": "spills", "least_cycles": "cycles"}
 _WHOLE |= {name: whole for name in METRICS if (whole := re.sub(r"_\d+b$", "", name)) != name}
 
 
