@@ -8,6 +8,7 @@ PASSES: dict[str, str] = {
     "prepass-fold-padding": "prepass.passes.fold_padding:FoldPaddingPass",
     "prepass-merge-constants": "prepass.passes.merge_constants:MergeConstantsPass",
     "prepass-strip-assertions": "prepass.passes.strip_assertions:StripAssertionsPass",
+    "prepass-guard-padding": "prepass.passes.guard_padding:GuardPaddingPass",
     "prepass-pad-output-channels": "prepass.passes.pad_output_channels:PadOutputChannelsPass",
     "prepass-unfold-patches": "prepass.passes.unfold_patches:UnfoldPatchesPass",
     "prepass-vectorize-lookups": "prepass.passes.vectorize_lookups:VectorizeLookupsPass",

@@ -86,12 +86,14 @@ def walk_tensor_ops(root: ir.Operation) -> list[ir.Operation]:
 def empty_like(value: ir.Value, element: ir.Type) -> ir.Value:
     """A `tensor.empty` of the shape of `value`."""
     type_ = ir.RankedTensorType(value.type)
-    sizes = _dynamic_sizes(value, type_)
+    sizes = dynamic_sizes(value)
     result = ir.RankedTensorType.get(type_.shape, element, type_.encoding)
     return ir.Operation.create("tensor.empty", [result], sizes).result
 
 
-def _dynamic_sizes(value: ir.Value, type_: ir.RankedTensorType) -> list[ir.Value]:
+def dynamic_sizes(value: ir.Value) -> list[ir.Value]:
+    """The sizes of the dynamic dims of a tensor, in order."""
+    type_ = ir.RankedTensorType(value.type)
     op = defining_op(value)
     if op is not None and op.name == "linalg.fill":
         op = defining_op(op.operands[1])

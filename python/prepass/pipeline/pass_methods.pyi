@@ -27,6 +27,8 @@ class PassMethods:
         """Compute contractions that share an operand with one op."""
     def fuse_query_rope(self, *, fuse: Literal['auto', 'always', 'never'] = 'auto') -> Pipeline:
         """Rotate the query in the dispatch of its attention."""
+    def guard_padding(self) -> Pipeline:
+        """Keep reshapes from coming between padding and its convolution."""
     def merge_constants(self) -> Pipeline:
         """Give constants with equal contents one attribute, whatever their resources are called."""
     def pad_attention_keys(self, *, min_queries: int = 256) -> Pipeline:
