@@ -42,7 +42,8 @@ Left alone when
 - with a result for each: they have different numbers of columns, the target has no full tile for the shape, or a
   result is read transposed in several places;
 - packed: a weight or bias is no constant or parameter, or is read elsewhere too, so that packing would copy it; the
-  results are computed in different ways; or a slice would have to be copied for what reads it;
+  results are computed in different ways; an elementwise op reads several, which would not fuse with slices; or a slice
+  would have to be copied for what reads it;
 - the target is not better off: llvm-cpu, dynamic rows, or few rows and large weights, as in decoding.
 
 Source: https://arxiv.org/abs/1909.08053

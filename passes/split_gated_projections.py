@@ -52,6 +52,7 @@ from prepass.ir.elementwise import (
     extract_slice,
     has_plain_body,
     is_elementwise,
+    meet,
     moves_only,
     tensor_inputs,
     walk_tensor_ops,
@@ -95,7 +96,7 @@ def _match_projection(op: ir.Operation) -> _Projection | None:
     cuts = [_match_cut(user) for user in users]
     if len({cut.dim for cut in cuts}) != 1:
         raise NoMatch("the slices are not static cuts along one dim", op)
-    if not _meet(users):
+    if not meet([user.result for user in users]):
         raise NoMatch("the slices do not meet in an elementwise op", op)
     for cut in cuts:
         _match_sliceable(ops[-1], cut, ops)
@@ -117,21 +118,6 @@ def _match_cut(op: ir.Operation) -> _Cut:
         raise NoMatch("the slices are not static cuts along one dim", op)
     (dim,) = dims
     return _Cut(dim, offsets[dim], sizes[dim])
-
-
-def _meet(slices: Sequence[ir.Operation]) -> bool:
-    reached: list[set[ir.Operation]] = []
-    for op in slices:
-        found: set[ir.Operation] = set()
-        pending = [op.result]
-        while pending:
-            for use in pending.pop().uses:
-                user = use.owner.operation
-                if user not in found and is_elementwise(user):
-                    found.add(user)
-                    pending.append(user.result)
-        reached.append(found)
-    return any(a & b for n, a in enumerate(reached) for b in reached[:n])
 
 
 def _operands(op: ir.Operation) -> list[tuple[ir.Value, ir.AffineMap]]:

@@ -36,6 +36,26 @@ def tensor_inputs(op: ir.Operation) -> list[ir.Value]:
     return list(op.operands)[:-1]
 
 
+def meet(values: Sequence[ir.Value]) -> bool:
+    """Whether an elementwise op computes from several of `values`, by elementwise ops of their size alone."""
+    reached: list[set[ir.Operation]] = []
+    for value in values:
+        found: set[ir.Operation] = set()
+        pending = [value]
+        while pending:
+            for use in pending.pop().uses:
+                user = use.owner.operation
+                if user not in found and is_elementwise(user) and _extents(user.result) == _extents(value):
+                    found.add(user)
+                    pending.append(user.result)
+        reached.append(found)
+    return any(a & b for n, a in enumerate(reached) for b in reached[:n])
+
+
+def _extents(value: ir.Value) -> list[int]:
+    return sorted(size for size in ir.RankedTensorType(value.type).shape if size != 1)
+
+
 def is_broadcast(op: ir.Operation, number: int) -> bool:
     """Whether an input of an elementwise op is smaller than its result."""
     maps = indexing_maps(op) or []

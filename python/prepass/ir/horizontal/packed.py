@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from iree.compiler import ir
 
 from prepass.ir.axes import Axis, Group, Index, index_leaves
-from prepass.ir.elementwise import extract_slice
+from prepass.ir.elementwise import extract_slice, meet
 from prepass.ir.emit import Extents, relayout
 from prepass.ir.expressions import Read, element_type
 from prepass.ir.horizontal.alignment import Alignment, merge_loops, present
@@ -56,6 +56,10 @@ def plan_packed(outputs: Sequence[Output]) -> PackedPlan:
     members = tuple(output.members[0] for output in outputs)
     first = members[0].op
     _check_constant(outputs)
+    if meet([output.value for output in outputs]):
+        raise NoMatch(
+            "an elementwise op reads several of them, and fuses with a contraction but not with slices", first
+        )
     alignment = Alignment()
     alignment.align([member.m for member in members], first)
     contracted = alignment.align([member.k for member in members], first)
