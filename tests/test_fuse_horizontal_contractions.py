@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`prepass-fuse-horizontal-contractions` keeps results, saves dispatches, and packs weights once."""
 
+import importlib.util
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from iree.compiler import ir
 
 import prepass
 from prepass.amdgpu.inputs import compile_to_assembly
@@ -17,6 +20,7 @@ from .horizontal_cases import Linear, attention, build
 
 PASS = "prepass-fuse-horizontal-contractions"
 FOR_GFX942 = f"builtin.module(prepass-fold-unit-dims,canonicalize,cse,{PASS},prepass-fold-contraction-layouts)"
+DOCS = Path(__file__).parent.parent / "docs"
 GEGLU = Path(__file__).parent / "data" / "geglu.mlir"
 FORMS = ("results", "packed")
 
@@ -116,6 +120,17 @@ def test_llvm_cpu_declines():
         on_remark=lambda remark, _: reasons.add(remark.message),
     )
     assert reasons == {"llvm-cpu computes them faster one by one"}
+
+
+def test_the_page_has_a_row_for_each_case(context):
+    spec = importlib.util.spec_from_file_location("horizontal_fusion", DOCS / "horizontal_fusion.py")
+    script = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = script
+    spec.loader.exec_module(script)
+    page = (DOCS / "horizontal-fusion.md").read_text()
+    for name, make in script.CASES.items():
+        assert ir.Module.parse(make(), context)
+        assert page.count(f"| {name} |") == len(script.LEVELS) * 2
 
 
 @pytest.mark.parametrize("level", ["O0", "O3"])
