@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from prepass.simulator.errors import Fault
-from prepass.simulator.scalar import OPERATIONS, SCALAR
+from prepass.simulator.scalar import SCALAR
+from prepass.simulator.scalar_operations import OPERATIONS
 
 from .exact_numbers import signed
 from .simulator_harness import execute, make_waves, samples, scalar_pair

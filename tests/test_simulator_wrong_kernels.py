@@ -7,11 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import prepass
 from prepass.checking.numerics import compare
 from prepass.simulator import SimulationError, compile_program, run_kernel, run_program
 
+from .conftest import GFX942
 from .simulator_kernels import exchange, kernel_text, right_row, tile_product
 from .simulator_programs import CASES
+from .test_code_object import needs_disassembler
 
 
 @pytest.fixture(scope="module")
@@ -194,6 +197,16 @@ def test_wrong_arguments_of_a_kernel(buffers, constants, message):
     text = kernel_text(LOOP, buffers=1, constants=1)
     with pytest.raises(SimulationError, match=message):
         run_kernel(text, [np.zeros((5, 64), np.int32)] * buffers, (5, 1, 1), constants=constants)
+
+
+@needs_disassembler
+def test_machine_code(good, tmp_path):
+    case, _ = good["matmul_f16"]
+    prepass.compile(case.source, flags=[*GFX942, f"--iree-hal-dump-executable-binaries-to={tmp_path}"])
+    (file,) = tmp_path.glob("*.hsaco")
+    a, b = case.inputs(np.random.default_rng(7))
+    result = run_kernel(file.read_bytes(), [a, b, np.zeros((128, 64), np.float32)], (2, 1, 1))[2]
+    assert compare([result], [case.reference(a, b)]).within(case.tolerance)
 
 
 def test_a_barrier_that_not_all_waves_reach():

@@ -23,7 +23,8 @@ from prepass.simulator.mfma import MFMA
 from prepass.simulator.packed import PACKED
 from prepass.simulator.program import register_limits
 from prepass.simulator.reals import REALS
-from prepass.simulator.scalar import OPERATIONS, SCALAR
+from prepass.simulator.scalar import SCALAR
+from prepass.simulator.scalar_operations import OPERATIONS
 from prepass.simulator.scratch import SCRATCH
 
 # Any address will do for a constant that is never read.

@@ -19,7 +19,8 @@ from prepass.simulator.modifiers import Step
 from prepass.simulator.operands import Limits
 from prepass.simulator.packed import PACKED, translate_packed
 from prepass.simulator.reals import REALS
-from prepass.simulator.scalar import OPERATIONS, SCALAR, translate_scalar
+from prepass.simulator.scalar import SCALAR, translate_scalar
+from prepass.simulator.scalar_operations import OPERATIONS
 from prepass.simulator.scratch import SCRATCH
 from prepass.simulator.vector import translate_vector
 

@@ -9,10 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from iree.compiler import ir
 
 from prepass.amdgpu.assembly import Kernel, read_kernels
+from prepass.amdgpu.code_object import read_code_object
 from prepass.amdgpu.data import read_data
 from prepass.compiler.api import compile
+from prepass.compiler.compilation import Hook
 from prepass.compiler.runtime import find_function
 from prepass.errors import PrepassError
 from prepass.ir.parse import ModuleSource
@@ -26,6 +29,7 @@ from prepass.simulator.memory import Memory
 from prepass.simulator.program import Program, compile_kernel
 from prepass.simulator.waves import LANES
 
+_TARGETS = "executable-targets"
 FLAGS = ("--iree-hal-target-device=hip", "--iree-rocm-target=gfx942")
 
 
@@ -47,10 +51,18 @@ def compile_program(
     preset: str | None = None,
     flags: Sequence[str] = (),
     start: str = "start",
+    hooks: Mapping[str, Hook] | None = None,
     on_remark: RemarkHandler | None = None,
 ) -> DeviceProgram:
     """Compile a module for gfx942, as far as the simulator needs it. Arguments and errors as for `prepass.compile`."""
     hosts: list[HostProgram] = []
+    hooks = dict(hooks or {})
+    edit = hooks.pop(_TARGETS, lambda _: None)
+
+    def read(module: ir.Operation) -> None:
+        edit(module)
+        hosts.append(read_host(module))
+
     with tempfile.TemporaryDirectory(prefix="prepass-simulator-") as directory:
         dump = f"--iree-hal-dump-executable-intermediates-to={directory}"
         compile(
@@ -58,7 +70,7 @@ def compile_program(
             pipeline=pipeline,
             preset=preset,
             flags=[*FLAGS, *flags, dump],
-            hooks={"executable-targets": lambda module: hosts.append(read_host(module))},
+            hooks={**hooks, _TARGETS: read},
             start=start,
             on_remark=on_remark,
         )
@@ -114,7 +126,7 @@ def simulate(
 
 
 def run_kernel(
-    assembly: str,
+    code: str | bytes,
     buffers: Sequence[np.ndarray],
     grid: Sequence[int],
     *,
@@ -124,7 +136,8 @@ def run_kernel(
     """Run one kernel by itself, for instance one written by hand.
 
     Args:
-      assembly: As in a `.rocmasm` file, with the kernel's directives and metadata.
+      code: Assembly as in a `.rocmasm` file, with the kernel's directives and metadata; or machine code, the
+        contents of a `.hsaco` file, which needs the packages of `prepass[isa]` and a disassembler.
       buffers: The kernel's buffer arguments, in order.
       grid: Workgroups in x, y and z.
       constants: The kernel's arguments of 4 bytes that are passed by value, in order.
@@ -136,12 +149,14 @@ def run_kernel(
     Raises SimulationError and PrepassError as `simulate`.
     """
     memory = Memory()
-    symbols = _place_data(assembly, memory)
-    kernels = {found.name: found for found in read_kernels(assembly)}
+    symbols = _place_data(code, memory) if isinstance(code, str) else {}
+    kernels = {
+        found.name: found for found in (read_kernels(code) if isinstance(code, str) else _read_machine_code(code))
+    }
     if kernel is None and len(kernels) == 1:
         (kernel,) = kernels
     if kernel not in kernels:
-        raise PrepassError(f"simulator: no kernel '{kernel}'; the assembly has {', '.join(kernels) or 'none'}")
+        raise PrepassError(f"simulator: no kernel '{kernel}'; the code has {', '.join(kernels) or 'none'}")
     contents = [np.frombuffer(np.ascontiguousarray(buffer).tobytes(), np.uint8) for buffer in buffers]
     addresses = [memory.allocate_bytes(part) for part in contents]
     launch(compile_kernel(kernels[kernel], symbols), memory, grid, addresses, constants)
@@ -149,6 +164,17 @@ def run_kernel(
         memory.bytes_at(address, len(part)).copy().view(buffer.dtype).reshape(buffer.shape)
         for address, part, buffer in zip(addresses, contents, buffers, strict=True)
     )
+
+
+def _read_machine_code(code: bytes) -> list[Kernel]:
+    architecture, kernels = read_code_object(code, "machine code")
+    if architecture != "gfx942":
+        raise PrepassError(f"simulator: the code is for {architecture}, not for gfx942")
+    for kernel in kernels:
+        for instruction in kernel.instructions:
+            if instruction.name == "s_getpc_b64":
+                raise SimulationError(kernel.name, instruction, "constants beside machine code are not supported")
+    return kernels
 
 
 def _place_data(assembly: str, memory: Memory) -> dict[str, int]:
