@@ -11,6 +11,9 @@
 // RUN: prepass-opt %s --split-input-file --pass-pipeline='builtin.module(prepass-transpose-convolutions{filters=hwcf})' \
 // RUN:   | FileCheck %s --check-prefix=HWCF
 
+// RUN: prepass-opt %s --split-input-file --pass-pipeline='builtin.module(prepass-transpose-convolutions{filters=fhwc fused-padding=true})' \
+// RUN:   | FileCheck %s --check-prefix=FUSED
+
 // No target is known, or one that is not in the table.
 // RUN: prepass-opt %s --split-input-file --pass-pipeline='builtin.module(prepass-transpose-convolutions)' \
 // RUN:   --prepass-remarks=all 2>&1 | FileCheck %s --check-prefix=NOTARGET
@@ -38,13 +41,17 @@
 // CHECK: %[[PAD:.+]] = tensor.pad %[[XT]] low[0, 1, 1, 0] high[0, 1, 1, 0]
 // CHECK: %[[BIAS:.+]] = linalg.generic {{.*}} ins(%[[B]] : tensor<32xf32>) outs(%{{.+}} : tensor<2x8x8x32xf32>)
 // CHECK: %[[WT:.+]] = linalg.generic {{.*}} ins(%[[W]] : tensor<32x16x3x3xf16>) outs(%{{.+}} : tensor<32x3x3x16xf16>)
+// CHECK: %[[KEPT:.+]] = iree_tensor_ext.compute_barrier.start %[[WT]]
 // CHECK: %[[CONV:.+]] = linalg.conv_2d_nhwc_fhwc {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>}
-// CHECK-SAME: ins(%[[PAD]], %[[WT]] : {{.*}}) outs(%[[BIAS]] : tensor<2x8x8x32xf32>)
+// CHECK-SAME: ins(%[[PAD]], %[[KEPT]] : {{.*}}) outs(%[[BIAS]] : tensor<2x8x8x32xf32>)
 // CHECK: %[[HALF:.+]] = linalg.generic {{.*}} ins(%[[CONV]] : {{.*}}) outs(%{{.+}} : tensor<2x8x8x32xf16>)
 // CHECK: %[[R:.+]] = linalg.generic {{.*}} ins(%[[HALF]] : {{.*}}) outs(%{{.+}} : tensor<2x32x8x8xf16>)
 // CHECK: return %[[R]]
 // HWCF-LABEL: func.func @padded
 // HWCF: linalg.conv_2d_nhwc_hwcf {{.*}} ins(%{{.+}}, %{{.+}} : tensor<2x10x10x16xf16>, tensor<3x3x16x32xf16>)
+// FUSED-LABEL: func.func @padded
+// FUSED: %[[KEPT:.+]] = iree_tensor_ext.compute_barrier.start %{{.+}} : tensor<2x8x8x16xf16>
+// FUSED: tensor.pad %[[KEPT]]
 // GFX942-DAG: = linalg.conv_2d_nhwc_fhwc
 // CPU-DAG: = linalg.conv_2d_nhwc_hwcf
 // REMARK: :[[@LINE+12]]:8: remark: prepass-transpose-convolutions: applied: channels-last [linalg.conv_2d_nchw_fchw]
@@ -81,7 +88,8 @@ func.func @padded(%x: tensor<2x16x8x8xf16>, %w: tensor<32x16x3x3xf16>, %bias: te
 // CHECK: linalg.generic {{.*}} iterator_types = ["parallel", "parallel", "reduction", "reduction"]} ins(%[[GROUPS]] : tensor<2x16x2x4xf32>) outs(%{{.+}} : tensor<2x2x1xf32>)
 // CHECK: linalg.generic {{.*}} outs(%{{.+}} : tensor<2x16x2x4xf32>)
 // CHECK: linalg.batch_matmul ins(%[[TOKENS:.+]], %{{.+}} : tensor<2x16x8xf32>, tensor<2x8x8xf32>)
-// CHECK: tensor.concat dim(3) %{{.+}}, %[[FIRST]] : (tensor<2x4x4x8xf32>, tensor<2x4x4x8xf32>) -> tensor<2x4x4x16xf32>
+// CHECK: %[[HALF:.+]] = tensor.insert_slice %{{.+}} into %{{.+}}[0, 0, 0, 0] [2, 4, 4, 8] [1, 1, 1, 1] : tensor<2x4x4x8xf32> into tensor<2x4x4x16xf32>
+// CHECK: tensor.insert_slice %[[FIRST]] into %[[HALF]][0, 0, 0, 8] [2, 4, 4, 8] [1, 1, 1, 1]
 // CHECK: %[[I:.+]] = linalg.index 0 : index
 // CHECK-NEXT: %[[C:.+]] = linalg.index 3 : index
 // CHECK-NEXT: %[[K:.+]] = linalg.index 1 : index

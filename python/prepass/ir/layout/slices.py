@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from iree.compiler import ir
 
+from prepass.ir.emit import index_constant
 from prepass.ir.expressions import element_type, tensor_sizes
 from prepass.ir.layout.bodies import body_ops
 from prepass.ir.layout.layouts import Layout, Operand
@@ -134,12 +135,22 @@ def build_slice(op: ir.Operation, shapes: Shapes, operand: Operand) -> list[ir.V
 
 
 def build_concat(op: ir.Operation, shapes: Shapes, operand: Operand) -> list[ir.Value]:
-    """The concatenation in a layout."""
+    """The parts of a concatenation, put side by side in a layout.
+
+    Of a `tensor.concat` along an inner dim IREE may make transposes and a concatenation along the outermost.
+    """
     layout = shapes.layout(op.result)
     values = [operand(value, shapes.operand_layout(op, n)) for n, value in enumerate(op.operands)]
     place = layout.place(ir.IntegerAttr(op.attributes["dim"]).value)
-    dim = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), place)
-    return [ir.Operation.create("tensor.concat", [_type(op.result, layout)], values, {"dim": dim}).result]
+    type_ = _type(op.result, layout)
+    sizes = [ir.RankedTensorType(value.type).shape[place] for value in values]
+    if _DYNAMIC in sizes:
+        dim = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), place)
+        return [ir.Operation.create("tensor.concat", [type_], values, {"dim": dim}).result]
+    result = ir.Operation.create("tensor.empty", [type_], _sizes(values[0])).result
+    for number, value in enumerate(values):
+        result = _insert(value, result, place, sum(sizes[:number]))
+    return [result]
 
 
 def _type(value: ir.Value, layout: Layout) -> ir.Type:
@@ -173,3 +184,26 @@ def _clone_all(ops: Sequence[ir.Operation]) -> None:
         for number, operand in enumerate(op.operands):
             copy.operands[number] = values.get(operand, operand)
         values.update(zip(op.results, copy.results, strict=True))
+
+
+def _sizes(value: ir.Value) -> list[ir.Value]:
+    type_ = ir.RankedTensorType(value.type)
+    return [
+        ir.Operation.create("tensor.dim", [ir.IndexType.get()], [value, index_constant(dim)]).result
+        for dim in range(type_.rank)
+        if type_.is_dynamic_dim(dim)
+    ]
+
+
+def _insert(part: ir.Value, whole: ir.Value, place: int, offset: int) -> ir.Value:
+    """`part` in `whole`, from `offset` on along a dim and all along the others."""
+    shape = list(ir.RankedTensorType(part.type).shape)
+    sizes = _sizes(part)
+    numbers = {
+        "static_offsets": [offset if dim == place else 0 for dim in range(len(shape))],
+        "static_sizes": shape,
+        "static_strides": [1] * len(shape),
+    }
+    attributes = {name: ir.DenseI64ArrayAttr.get(values) for name, values in numbers.items()}
+    attributes["operandSegmentSizes"] = ir.DenseI32ArrayAttr.get([1, 1, 0, len(sizes), 0])
+    return ir.Operation.create("tensor.insert_slice", [whole.type], [part, whole, *sizes], attributes).result

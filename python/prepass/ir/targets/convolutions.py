@@ -19,10 +19,12 @@ class ConvolutionForm:
       filters: The order of the filter's dims.
       pays: Whether it gains more than transposes of what it reads and writes cost. Where it does not, it follows what
         stands around it.
+      fuses_padding: Whether it should read what it pads in place, where a flag lets IREE do so.
     """
 
     filters: FilterOrder
     pays: bool
+    fuses_padding: bool = False
 
 
 def convolution_form(target: Target, *, depthwise: bool) -> ConvolutionForm | None:
@@ -31,7 +33,7 @@ def convolution_form(target: Target, *, depthwise: bool) -> ConvolutionForm | No
         return ConvolutionForm("hwcf", pays=not depthwise)
     if target.architecture.startswith("gfx9"):
         # A depthwise convolution has no MFMA in either layout, and loads two bytes at a time in channels-last.
-        return ConvolutionForm("hwcf" if depthwise else "fhwc", pays=not depthwise)
+        return ConvolutionForm("hwcf" if depthwise else "fhwc", pays=not depthwise, fuses_padding=not depthwise)
     return None
 
 
