@@ -27,7 +27,8 @@ weights are transposed when the program is loaded.
 Left alone when
 
 - no target is known, or none that is in the table of targets;
-- a convolution gains less than transposes would cost, and nothing around it is channels-last: a depthwise one;
+- a convolution gains less than transposes would cost, and nothing around it is channels-last: a depthwise one on
+  gfx942, on llvm-cpu one of single pixels, of patches that do not overlap, or of fewer than 8 filters;
 - sizes cannot be factored alike on both sides of an op, as when a reshape mixes channels and pixels.
 
 Source: the layout that IREE's own pipeline makes, one convolution at a time,
@@ -41,7 +42,7 @@ from typing import Literal
 
 from iree.compiler import ir
 
-from prepass.ir.layout.convolutions import Convolution
+from prepass.ir.layout.convolutions import Convolution, read_convolution
 from prepass.ir.layout.function import FunctionLayout
 from prepass.ir.layout.rebuild import rebuild
 from prepass.ir.match import NoMatch, defining_op, find_ops
@@ -59,7 +60,7 @@ def _match_form(found: Convolution, target: Target | None, options: TransposeCon
         return ConvolutionForm(order, pays=True, fuses_padding=options.fused_padding)
     if target is None:
         raise NoMatch("no target is known", found.op)
-    form = convolution_form(target, depthwise=found.depthwise)
+    form = convolution_form(target, found.shape)
     if form is None:
         raise NoMatch(f"no layout is known to be fast on {target.name}", found.op)
     return replace(form, fuses_padding=form.fuses_padding and options.fused_padding)
@@ -83,6 +84,8 @@ class TransposeConvolutionsPass(Pass):
     def run(self, op: ir.Operation, context: PassContext) -> None:
         functions = [op] if op.name in _FUNCTIONS else find_ops(op, lambda inner: inner.name in _FUNCTIONS)
         for function in functions:
+            if not find_ops(function, lambda inner: read_convolution(inner) is not None):
+                continue
             # What conflicts with the layout of others is asked again once that is written down.
             while self._run_on(FunctionLayout(function), context):
                 pass

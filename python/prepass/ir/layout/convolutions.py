@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -21,7 +22,7 @@ from prepass.ir.layout.layouts import Layout, Operand, Part
 from prepass.ir.layout.shapes import Shapes, is_free
 from prepass.ir.layout.values import free_value, to_layout
 from prepass.ir.match import defining_op
-from prepass.ir.targets.convolutions import ConvolutionForm, FilterOrder
+from prepass.ir.targets.convolutions import ConvolutionForm, ConvolutionShape, FilterOrder
 
 INPUT, FILTER = 0, 1
 
@@ -85,6 +86,19 @@ class Convolution:
     def strides(self) -> list[int]:
         """The strides along the pixels."""
         return list(_dims(self.op).strides)
+
+    @property
+    def shape(self) -> ConvolutionShape:
+        """What a target's table asks."""
+        sizes = loop_sizes(self.op)
+        windows = list(zip([sizes[loop] for loop in self.filter_loop], self.strides, strict=True))
+        channels = [sizes[loop] for loop in self.output_channel]
+        return ConvolutionShape(
+            depthwise=self.depthwise,
+            pointwise=all(size == stride == 1 for size, stride in windows),
+            patches=all(size is not None and stride >= size > 1 for size, stride in windows),
+            filters=None if None in channels else math.prod(channels),
+        )
 
     def standard_dims(self, number: int) -> list[int]:
         """The dims of input or result in the order of channels-last named ops: batch, pixels, groups, channels."""
