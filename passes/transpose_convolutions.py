@@ -37,7 +37,7 @@ https://github.com/iree-org/iree/blob/main/compiler/src/iree/compiler/Preprocess
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from iree.compiler import ir
@@ -47,23 +47,22 @@ from prepass.ir.layout.function import FunctionLayout
 from prepass.ir.layout.rebuild import rebuild
 from prepass.ir.match import NoMatch, defining_op, find_ops
 from prepass.ir.targets import Target
-from prepass.ir.targets.convolutions import ConvolutionForm, convolution_form
+from prepass.ir.targets.convolutions import ConvolutionForm, FilterOrder, convolution_form
 from prepass.pipeline.base import Pass, PassContext
 from prepass.pipeline.options import option
 
 _FUNCTIONS = ("util.func", "func.func")
 
 
-def _match_form(found: Convolution, target: Target | None, options: TransposeConvolutionsPass) -> ConvolutionForm:
-    if options.filters is not None:
-        order = "hwcf" if found.depthwise else options.filters
-        return ConvolutionForm(order, pays=True, fuses_padding=options.fused_padding)
+def _match_form(found: Convolution, target: Target | None, filters: FilterOrder | None) -> ConvolutionForm:
+    if filters is not None:
+        return ConvolutionForm("hwcf" if found.depthwise else filters, pays=True)
     if target is None:
         raise NoMatch("no target is known", found.op)
     form = convolution_form(target, found.shape)
     if form is None:
         raise NoMatch(f"no layout is known to be fast on {target.name}", found.op)
-    return replace(form, fuses_padding=form.fuses_padding and options.fused_padding)
+    return form
 
 
 @dataclass(frozen=True)
@@ -74,11 +73,6 @@ class TransposeConvolutionsPass(Pass):
     dependent_dialects = ("arith", "iree_tensor_ext", "linalg", "tensor")
     filters: Literal["fhwc", "hwcf"] | None = option(
         None, help="Make all convolutions channels-last, filters in this order; none asks the target's table."
-    )
-    fused_padding: bool = option(
-        False,
-        help="Keep reshapes out of padding, so that it fuses with its convolution on targets where that is better; for "
-        "--iree-dispatch-creation-enable-fuse-padding-into-linalg-consumer-ops.",
     )
 
     def run(self, op: ir.Operation, context: PassContext) -> None:
@@ -92,7 +86,7 @@ class TransposeConvolutionsPass(Pass):
 
     def _run_on(self, layout: FunctionLayout, context: PassContext) -> bool:
         """Returns whether there is more to do."""
-        layout.send_channels_last(lambda found: _match_form(found, context.target, self))
+        layout.send_channels_last(lambda found: _match_form(found, context.target, self.filters))
         layout.decide()
         again = bool(layout.conflicts) and any(op in layout.convolutions for op in layout.following)
         _report(layout, context, layout.conflicts if again else set())

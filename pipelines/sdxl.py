@@ -15,10 +15,7 @@ PIPELINE = NamedPipeline(
         Step("prepass-unfold-patches", "Patches that do not overlap are rows of a matrix product."),
         Step("prepass-pad-output-channels", "The last convolution uses matrix instructions too."),
         Step("prepass-fold-padding", "Padding stands right before its convolution, into which IREE fuses it."),
-        Step(
-            "prepass-transpose-convolutions{fused-padding=true}",
-            "Convolutions read whole vectors of channels, and so do their norms; reshapes stay out of the padding.",
-        ),
+        Step("prepass-transpose-convolutions", "Convolutions read whole vectors of channels, and so do their norms."),
         Step("canonicalize", "Removes what only the former layout needed."),
         Step("cse", "Transposes of one value become one."),
         Step("prepass-guard-padding", "The reshape behind a norm stays before the padding, which fuses."),

@@ -11,9 +11,6 @@
 // RUN: prepass-opt %s --split-input-file --pass-pipeline='builtin.module(prepass-transpose-convolutions{filters=hwcf})' \
 // RUN:   | FileCheck %s --check-prefix=HWCF
 
-// RUN: prepass-opt %s --split-input-file --pass-pipeline='builtin.module(prepass-transpose-convolutions{filters=fhwc fused-padding=true})' \
-// RUN:   | FileCheck %s --check-prefix=FUSED
-
 // No target is known, or one that is not in the table.
 // RUN: prepass-opt %s --split-input-file --pass-pipeline='builtin.module(prepass-transpose-convolutions)' \
 // RUN:   --prepass-remarks=all 2>&1 | FileCheck %s --check-prefix=NOTARGET
@@ -49,9 +46,6 @@
 // CHECK: return %[[R]]
 // HWCF-LABEL: func.func @padded
 // HWCF: linalg.conv_2d_nhwc_hwcf {{.*}} ins(%{{.+}}, %{{.+}} : tensor<2x10x10x16xf16>, tensor<3x3x16x32xf16>)
-// FUSED-LABEL: func.func @padded
-// FUSED: %[[KEPT:.+]] = iree_tensor_ext.compute_barrier.start %{{.+}} : tensor<2x8x8x16xf16>
-// FUSED: tensor.pad %[[KEPT]]
 // GFX942-DAG: = linalg.conv_2d_nhwc_fhwc
 // CPU-DAG: = linalg.conv_2d_nhwc_hwcf
 // REMARK: :[[@LINE+12]]:8: remark: prepass-transpose-convolutions: applied: channels-last [linalg.conv_2d_nchw_fchw]

@@ -7,8 +7,6 @@ from iree.compiler import ir
 
 from prepass.ir.emit import index_constant
 
-BARRIER = "iree_tensor_ext.compute_barrier.start"
-
 
 def keep_layout(value: ir.Value) -> ir.Value:
     """`value` behind a barrier that no transpose or reshape is moved down across.
@@ -22,4 +20,4 @@ def keep_layout(value: ir.Value) -> ir.Value:
         for dim in range(type_.rank)
         if type_.is_dynamic_dim(dim)
     ]
-    return ir.Operation.create(BARRIER, [type_], [value, *sizes]).result
+    return ir.Operation.create("iree_tensor_ext.compute_barrier.start", [type_], [value, *sizes]).result

@@ -47,7 +47,7 @@ class PassMethods:
         """Remove assertions before anything is hoisted, and keep what they prove."""
     def transpose_attention_keys(self) -> Pipeline:
         """Lay K out with the keys innermost, where the target reads it so."""
-    def transpose_convolutions(self, *, filters: Optional[Literal['fhwc', 'hwcf']] = None, fused_padding: bool = False) -> Pipeline:
+    def transpose_convolutions(self, *, filters: Optional[Literal['fhwc', 'hwcf']] = None) -> Pipeline:
         """Make convolutions, and all that stands between them, channels-last."""
     def unfold_patches(self) -> Pipeline:
         """Compute convolutions whose patches do not overlap as contractions of the reshaped input."""

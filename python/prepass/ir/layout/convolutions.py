@@ -11,7 +11,7 @@ from iree.compiler import ir
 from iree.compiler.dialects import linalg
 
 from prepass.ir.axes import Axis
-from prepass.ir.barriers import BARRIER, keep_layout
+from prepass.ir.barriers import keep_layout
 from prepass.ir.emit import Extents, index_constant, relayout
 from prepass.ir.expressions import Read, element_type, indexing_maps, loop_sizes, tensor_sizes
 from prepass.ir.layout import structured
@@ -21,8 +21,7 @@ from prepass.ir.layout.factors import Group
 from prepass.ir.layout.layouts import Layout, Operand, Part
 from prepass.ir.layout.shapes import Shapes, is_free
 from prepass.ir.layout.values import free_value, to_layout
-from prepass.ir.match import defining_op
-from prepass.ir.targets.convolutions import ConvolutionForm, ConvolutionShape, FilterOrder
+from prepass.ir.targets.convolutions import ConvolutionShape, FilterOrder
 
 INPUT, FILTER = 0, 1
 
@@ -177,16 +176,14 @@ def check(found: Convolution, shapes: Shapes) -> None:
     structured.check(found.op, shapes, skip=(FILTER,))
 
 
-def build(found: Convolution, shapes: Shapes, operand: Operand, form: ConvolutionForm) -> list[ir.Value]:
+def build(found: Convolution, shapes: Shapes, operand: Operand, order: FilterOrder) -> list[ir.Value]:
     """The convolution over operands in their layouts, its filter in the order that the target wants."""
-    op, order = found.op, form.filters
+    op = found.op
     numbers = structured.tensor_operands(op, skip=(FILTER,))
     layouts = {number: shapes.operand_layout(op, number) for number in numbers}
     layouts[FILTER] = _permuted(shapes, op, found.filter_dims(order))
     values = [operand(v, layouts[n]) if n in layouts and n != FILTER else v for n, v in enumerate(op.operands)]
     values[FILTER] = _filter(op.operands[FILTER], layouts[FILTER])
-    if form.fuses_padding:
-        _keep_padding(values[INPUT])
     standard = all(
         [part.dim for part in layouts[number].parts] == found.standard_dims(number)
         for number in (INPUT, len(op.operands) - 1)
@@ -217,17 +214,6 @@ def _filter(value: ir.Value, layout: Layout) -> ir.Value:
     laid_out = to_layout(value, layout)
     # Weights are transposed when the program is loaded; other filters would be read through the transpose.
     return keep_layout(laid_out) if layout.moves and not is_constant(value) else laid_out
-
-
-def _keep_padding(image: ir.Value) -> None:
-    """Keep reshapes of what is padded from being moved into the padding, between it and the convolution."""
-    pad = defining_op(image)
-    if pad is None or pad.name != "tensor.pad":
-        return
-    source = defining_op(pad.operands[0])
-    if source is None or source.name != BARRIER:
-        with ir.InsertionPoint(pad), pad.location:
-            pad.operands[0] = keep_layout(pad.operands[0])
 
 
 def _named_op(found: Convolution, order: FilterOrder) -> str | None:

@@ -86,7 +86,7 @@ class FunctionLayout:
     def build(self, op: ir.Operation, operand: Operand) -> list[ir.Value]:
         """An op that follows, in its new layout, at the current insertion point."""
         if op in self.convolutions:
-            return convolutions.build(self.convolutions[op], self._shapes, operand, self._forms[op])
+            return convolutions.build(self.convolutions[op], self._shapes, operand, self._forms[op].filters)
         return self._rules[op].build(op, self._shapes, operand)
 
     def layout(self, value: ir.Value) -> Layout:

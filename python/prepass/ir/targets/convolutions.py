@@ -38,12 +38,10 @@ class ConvolutionForm:
       filters: The order of the filter's dims.
       pays: Whether it gains more than transposes of what it reads and writes cost. Where it does not, it follows what
         stands around it.
-      fuses_padding: Whether it should read what it pads in place, where a flag lets IREE do so.
     """
 
     filters: FilterOrder
     pays: bool
-    fuses_padding: bool = False
 
 
 def convolution_form(target: Target, shape: ConvolutionShape) -> ConvolutionForm | None:
@@ -54,5 +52,11 @@ def convolution_form(target: Target, shape: ConvolutionShape) -> ConvolutionForm
     if target.architecture.startswith("gfx9"):
         # A depthwise convolution has no MFMA in either layout, and loads two bytes at a time in channels-last.
         dense = not shape.depthwise
-        return ConvolutionForm("fhwc" if dense else "hwcf", pays=dense, fuses_padding=dense)
+        return ConvolutionForm("fhwc" if dense else "hwcf", pays=dense)
     return None
+
+
+def padded_output_channels(target: Target, channels: int) -> int | None:
+    """How many output channels a convolution should have instead of `channels`, or None for those it has."""
+    # IREE 3.13 takes up to 4 for too few to use matrix instructions at all. At 5 to 16 it computes 16 of them.
+    return 8 if target.architecture.startswith("gfx9") and channels <= 4 else None
