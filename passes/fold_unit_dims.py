@@ -29,6 +29,7 @@ one element stays: it adds that to what it starts from.
 Left alone when
 
 - the target multiplies a batch of one matrix faster than the matrix, as llvm-cpu does, and `matrices` is `auto`;
+- it is in a dispatch already;
 - it reads windows of its operands, as convolutions do;
 - its lowering config names the loops that it has;
 - a tensor has an encoding;

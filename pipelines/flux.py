@@ -2,23 +2,35 @@
 """The pipeline for diffusion transformers such as Flux.
 
 The counts in the reasons are static: dispatches of one double and one single block of Flux with what is around them,
-for gfx942 without an optimization level, each step or flag added to those above it.
+for gfx942 without an optimization level, each step or flag added to those above it. O3 gives the same in the end.
 """
 
-from prepass.pipeline.named import Flag, NamedPipeline, Step
+from prepass.pipeline.named import ROCM, Flag, NamedPipeline, Step
 
 PIPELINE = NamedPipeline(
     "prepass-flux",
     "Diffusion transformers, such as Flux.",
-    (Step("prepass-default", "What is safe on any model: 96 dispatches become 61."),),
+    (
+        Step("prepass-default", "What is safe on any model: 96 dispatches become 61."),
+        Step("prepass-fuse-horizontal-contractions", "Q, K and V of text, image and both are one dispatch each: 55."),
+        Step(
+            "prepass-fold-contraction-layouts",
+            "A projection with no other beside it writes the layout that is read, too: 53.",
+        ),
+        Step("canonicalize", "Removes reshapes that only the separate projections needed."),
+        Step("cse", "Inits that are equal become one."),
+    ),
     (
         Flag(
             "--iree-dispatch-creation-enable-aggressive-fusion=true",
-            "A norm is one dispatch, as elementwise ops with several users join their producers: 54.",
+            "A norm is one dispatch, as elementwise ops with several users join their producers: 47; "
+            "llvm-cpu does not compile some of what that makes of dynamic shapes.",
+            ROCM,
         ),
         Flag(
-            "--iree-opt-generalize-matmul=true",
-            "The last block computes only the rows that are read, in the layout they are read in: 53.",
+            "--iree-opt-outer-dim-concat=true",
+            "What is joined in the outermost dim is written in place: 46, and 286 MB of transient memory, not 399.",
+            ROCM,
         ),
     ),
 )

@@ -10,10 +10,10 @@ from .dispatches import cost
 
 # The model, its pipeline, and the most dispatches that it may take.
 BUDGETS = [
-    ("clip1_sdpa", LLM, 111),
-    ("clip1_eager", LLM, 111),
-    ("clip2_sdpa", LLM, 292),
-    ("flux11", FLUX, 53),
+    ("clip1_sdpa", LLM, 87),
+    ("clip1_eager", LLM, 87),
+    ("clip2_sdpa", LLM, 228),
+    ("flux11", FLUX, 46),
 ]
 
 

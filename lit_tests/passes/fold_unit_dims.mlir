@@ -22,6 +22,9 @@
 
 // REMARK-DAG: remark: prepass-fold-unit-dims: applied: unit dims dropped [linalg.batch_matmul]
 // REMARK-DAG: missed: it reads windows of its operands [linalg.conv_2d_nchw_fchw]
+// REMARK-DAG: missed: it is in a dispatch already [linalg.generic]
+// REMARK-DAG: missed: it is in a dispatch already [tensor.extract_slice]
+// REMARK-DAG: missed: it is in a dispatch already [tensor.concat]
 // REMARK-DAG: missed: its lowering config names the loops that it has [linalg.generic]
 // REMARK-DAG: missed: a tensor has an encoding [linalg.generic]
 // REMARK-DAG: missed: the slice has fewer dims than what it is cut from [tensor.extract_slice]
@@ -315,4 +318,27 @@ func.func @encoded(%x: tensor<1x8xf32, #iree_encoding.testing<>>) -> tensor<1x8x
       linalg.yield %2 : f32
   } -> tensor<1x8xf32, #iree_encoding.testing<>>
   return %1 : tensor<1x8xf32, #iree_encoding.testing<>>
+}
+
+// -----
+
+// CHECK-LABEL: @dispatch
+// CHECK: linalg.generic {{.+}} ins(%{{.+}} : tensor<1x8xf32>)
+// CHECK: tensor.extract_slice %{{.+}}[0, 4] [1, 4] [1, 1] : tensor<1x8xf32> to tensor<1x4xf32>
+// CHECK: tensor.concat dim(1) %{{.+}} : (tensor<1x4xf32>, tensor<1x4xf32>) -> tensor<1x8xf32>
+#all = affine_map<(a, b) -> (a, b)>
+func.func @dispatch(%x: tensor<1x8xf32>) -> tensor<1x8xf32> {
+  %0 = flow.dispatch.region -> (tensor<1x8xf32>) {
+    %1 = tensor.empty() : tensor<1x8xf32>
+    %2 = linalg.generic {indexing_maps = [#all, #all], iterator_types = ["parallel", "parallel"]}
+        ins(%x : tensor<1x8xf32>) outs(%1 : tensor<1x8xf32>) {
+      ^bb0(%in: f32, %out: f32):
+        %3 = math.exp %in : f32
+        linalg.yield %3 : f32
+    } -> tensor<1x8xf32>
+    %4 = tensor.extract_slice %2[0, 4] [1, 4] [1, 1] : tensor<1x8xf32> to tensor<1x4xf32>
+    %5 = tensor.concat dim(1) %4, %4 : (tensor<1x4xf32>, tensor<1x4xf32>) -> tensor<1x8xf32>
+    flow.return %5 : tensor<1x8xf32>
+  }
+  return %0 : tensor<1x8xf32>
 }

@@ -43,6 +43,7 @@ def match_unit_loops(op: ir.Operation) -> UnitLoops | None:
     if not any(dims):
         return None
     tensors = [ir.RankedTensorType(v.type) for v in op.operands if isinstance(v.type, ir.RankedTensorType)]
+    check_not_in_dispatch(op)
     if any(name in op.attributes for name in _CONFIGS):
         raise NoMatch("its lowering config names the loops that it has", op)
     if not all(_is_plain(map_) for map_ in maps):
@@ -60,6 +61,15 @@ def _units(op: ir.Operation, maps: Sequence[ir.AffineMap]) -> set[int]:
             if isinstance(expr, ir.AffineDimExpr):
                 sizes.setdefault(expr.position, set()).add(tensor_sizes(operand)[dim])
     return {loop for loop, found in sizes.items() if found == {1}}
+
+
+def check_not_in_dispatch(op: ir.Operation) -> None:
+    """Raise NoMatch when a dispatch has been formed around an op, whose form then is what it should be."""
+    parent = op.parent
+    while parent is not None and not parent.operation.name.startswith("flow.dispatch"):
+        parent = parent.operation.parent
+    if parent is not None:
+        raise NoMatch("it is in a dispatch already", op)
 
 
 def _linalg_maps(op: ir.Operation) -> list[ir.AffineMap] | None:

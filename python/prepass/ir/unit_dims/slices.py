@@ -9,6 +9,7 @@ from iree.compiler import ir
 
 from prepass.ir.expressions import tensor_sizes
 from prepass.ir.match import NoMatch
+from prepass.ir.unit_dims.loops import check_not_in_dispatch
 from prepass.ir.unit_dims.views import with_dims, without_dims
 
 
@@ -18,6 +19,7 @@ def build_slice(op: ir.Operation) -> ir.Value | None:
     dims = {dim for dim, size in enumerate(source) if size == 1}
     if not dims:
         return None
+    check_not_in_dispatch(op)
     offsets, sizes, strides = (list(ir.DenseI64ArrayAttr(op.attributes[f"static_{n}"])) for n in _PARTS)
     if ir.RankedTensorType(op.result.type).rank != len(source):
         raise NoMatch("the slice has fewer dims than what it is cut from", op)
@@ -40,6 +42,7 @@ def build_concat(op: ir.Operation) -> ir.Value | None:
     dims = {dim for dim, size in enumerate(shape) if size == 1 and dim != along}
     if not dims or any(tensor_sizes(value)[dim] != 1 for value in op.operands for dim in dims):
         return None
+    check_not_in_dispatch(op)
     before = sum(1 for dim in dims if dim < along)
     attributes = {"dim": ir.IntegerAttr.get(op.attributes["dim"].type, along - before)}
     return with_dims(_create(op, [without_dims(value, dims) for value in op.operands], attributes, dims), dims)
