@@ -77,7 +77,7 @@ class CanonicalizeRopePass(Pass):
     """Bring rotary embeddings to one form that vectorises."""
 
     name = "prepass-canonicalize-rope"
-    dependent_dialects = ("arith", "complex", "iree_tensor_ext", "linalg", "math", "tensor")
+    dependent_dialects = ("arith", "complex", "flow", "iree_tensor_ext", "linalg", "math", "tensor")
 
     def run(self, op: ir.Operation, context: PassContext) -> None:
         tables, done, explained, replaced = Tables(), set(), set(), []

@@ -42,11 +42,12 @@ func.func @halves(%x: tensor<8x2x32xf32>, %cos: tensor<8x32xf32>, %sin: tensor<8
 
 // -----
 
-// A gather in bf16, with cosines and sines inside: pairs as integers, one generic makes the tables.
+// A gather in bf16, with cosines and sines inside: pairs as integers, one dispatch makes the tables.
 
 // CHECK-LABEL: func.func @gather
 // CHECK-SAME: %[[X_IN:.+]]: tensor<2x8x32xbf16>, %[[ANGLES:.+]]: tensor<32x8xf32>
-// CHECK: %[[TABLES:.+]]:4 = linalg.generic {{.*}} ins(%{{.+}}, %{{.+}} : tensor<16x8xf32>, tensor<16x8xf32>)
+// CHECK: %[[TABLES:.+]]:4 = flow.dispatch.region
+// CHECK: linalg.generic {{.*}} ins(%{{.+}}, %{{.+}} : tensor<16x8xf32>, tensor<16x8xf32>)
 // CHECK-COUNT-2: math.cos
 // CHECK-NOT: math.cos
 // CHECK: %[[PAIRS:.+]] = iree_tensor_ext.bitcast %[[X_IN]] : tensor<2x8x32xbf16> -> tensor<2x8x16xi32>

@@ -17,6 +17,7 @@ from prepass.ir.expressions import Read, element_type, expand, tensor_sizes
 from prepass.ir.match import NoMatch, has_one_user, is_dead
 from prepass.ir.rope.build import Halves, axes_map, build_halves, each_axis
 from prepass.ir.rope.match import Rotation, match_rotation
+from prepass.ir.rope.regions import open_region, sizes_of, tensor_type
 from prepass.ir.rope.tables import Tables
 from prepass.ir.targets.attention_shape import AttentionShape
 
@@ -115,7 +116,7 @@ def fuse_query(attention: RotatedAttention, tables: Tables) -> None:
     written = _match_written(op)
     result_dims = [attention.maps[-1][dim] for dim in written.order]
     result_axes = _leaves(result_dims, loops)
-    region = _open_region(result_axes, element_type(op.result), extents)
+    region = open_region([tensor_type(result_axes, element_type(op.result))], sizes_of(result_axes, extents))
     with ir.InsertionPoint(region.regions[0].blocks[0]):
         rotated = build_halves(query, rows, pair, halves)
         operands = [(rotated, (*rows, pair, query.half)), *operands]
@@ -228,21 +229,6 @@ def _build_key(key: Rotation) -> ir.Value:
     value = build_halves(key, rows, pair, halves)
     target = (*(leaves((axis,)) for axis in key.rows), (pair, key.half))
     return relayout(value, each_axis([*rows, pair, key.half]), target, halves.inputs.extents)
-
-
-def _open_region(axes: Sequence[Axis], element: ir.Type, extents: Extents) -> ir.Operation:
-    dynamic = ir.ShapedType.get_dynamic_size()
-    shape = [dynamic if axis.extent is None else axis.extent for axis in axes]
-    sizes = [extents.value(axis) for axis in axes if axis.extent is None]
-    region = ir.Operation.create(
-        "flow.dispatch.region",
-        [ir.RankedTensorType.get(shape, element)],
-        sizes,
-        {"operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(sizes), 0])},
-        regions=2,
-    )
-    region.regions[0].blocks.append()
-    return region
 
 
 def _build_attention(

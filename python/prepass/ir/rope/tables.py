@@ -16,7 +16,8 @@ from prepass.ir.rope.build import Inputs, emit_nodes
 from prepass.ir.rope.elements import Element, Node, at, node_type
 from prepass.ir.rope.match import NotARotation, Rotation, elements_of
 from prepass.ir.rope.operands import is_expressible, is_readable
-from prepass.ir.rope.pieces import Pieces, depends_on, emit_pieces, loop_positions, match_pieces
+from prepass.ir.rope.pieces import Pieces, depends_on, emit_pieces, expand_all, loop_positions, match_pieces
+from prepass.ir.rope.regions import open_region, sizes_of, tensor_type
 
 UNREADABLE = "an entry of a table is read from a place that is no dim of a tensor"
 
@@ -35,7 +36,7 @@ class Tables:
         wanted = self._wanted(rotation)
         if not wanted:
             return rotation
-        entries = [match_pieces(node, rotation.half) or node for node in wanted]
+        entries = list(wanted.values())
         for element in (element for entry in entries for element in _operands(entry)):
             if not is_expressible(element):
                 raise NotARotation(UNREADABLE, rotation.ops)
@@ -51,16 +52,25 @@ class Tables:
         low, high = (_substitute(node, found) for node in rotation.channels)
         return replace(rotation, channels=(low, high))
 
-    def _wanted(self, rotation: Rotation) -> list[Node]:
-        wanted: dict[Node, None] = {}
+    def _wanted(self, rotation: Rotation) -> dict[Node, Node | Pieces]:
+        """The entries that no tensor of the program gives by rows, and what they are computed from."""
+        wanted: dict[Node, Node | Pieces] = {}
         for node in (table for channel in rotation.channels for table in _tables(channel, rotation)):
             base = _without_signs(node)
             if isinstance(base, (Constant, Scalar)):
                 continue
+            pieces, computed = match_pieces(base, rotation.half), expand_all(base)
             readable = isinstance(base, Element) and is_readable(base, rotation.half, rotation.interleaved)
-            if not readable or match_pieces(base, rotation.half) is not None:
-                wanted[base] = None
-        return list(wanted)
+            if pieces is not None or not readable or _has_function(computed):
+                wanted[base] = pieces or computed
+        return wanted
+
+
+def _has_function(node: Node) -> bool:
+    """Whether a cosine or the like is computed."""
+    if not isinstance(node, Apply):
+        return False
+    return node.name.startswith("math.") or any(_has_function(operand) for operand in node.operands)
 
 
 def _tables(node: Node, rotation: Rotation) -> list[Node]:
@@ -124,44 +134,71 @@ def _key(node: Node, axes: Sequence[Axis]) -> tuple:
 
 
 def _build(entries: Sequence[Node | Pieces], axes: Sequence[Axis], rotation: Rotation) -> list[ir.Value]:
-    elements = [element for entry in entries for element in _operands(entry)]
-    position = loop_positions(axes)
+    """The tables; cosines in a dispatch region, as IREE would compute them for every head in the kernel."""
     with _after_sources(entries, rotation):
         inputs = Inputs(axes, None)
-        inputs.add(elements)
-        index = tuple((axis,) for axis in axes)
-        extents = inputs.extents
-        inits = [empty(index, e.type if isinstance(e, Pieces) else node_type(e), extents) for e in entries]
-        maps = [*inputs.maps, *[ir.AffineMap.get_identity(len(axes))] * len(entries)]
+        inputs.add([element for entry in entries for element in _operands(entry)])
+        if all(_is_constant(value) for value in _sources(entries)) or not any(map(_computes, entries)):
+            return _build_generic(entries, axes, inputs, rotation.half)
+        types = [tensor_type(axes, _type(entry)) for entry in entries]
+        region = open_region(types, sizes_of(axes, inputs.extents) * len(entries))
+        with ir.InsertionPoint(region.regions[0].blocks[0]):
+            ir.Operation.create("flow.return", [], _build_generic(entries, axes, inputs, rotation.half))
+        return list(region.results)
 
-        def body(arguments: Sequence[ir.Value]) -> list[ir.Value]:
-            leaf = inputs.leaf(arguments)
 
-            def emit(node: Node, extract: Callable[[Element], ir.Value | None]) -> ir.Value:
-                (value,) = emit_nodes([node], lambda element: extract(element) or leaf(element))
-                return value
+def _type(entry: Node | Pieces) -> ir.Type:
+    return entry.type if isinstance(entry, Pieces) else node_type(entry)
 
-            whole = [entry for entry in entries if not isinstance(entry, Pieces)]
-            values = iter(emit_nodes(whole, leaf))
-            return [
-                emit_pieces(entry, position, rotation.half, emit) if isinstance(entry, Pieces) else next(values)
-                for entry in entries
-            ]
 
-        return generics(inputs.values, inits, maps, body)
+def _computes(entry: Node | Pieces) -> bool:
+    nodes = [piece.node for piece in entry.pieces] if isinstance(entry, Pieces) else [entry]
+    return any(_has_function(node) for node in nodes)
+
+
+def _is_constant(value: ir.Value) -> bool:
+    op = defining_op(value)
+    return op is not None and op.name in ("arith.constant", "util.global.load")
+
+
+def _build_generic(
+    entries: Sequence[Node | Pieces], axes: Sequence[Axis], inputs: Inputs, half: Axis
+) -> list[ir.Value]:
+    position = loop_positions(axes)
+    index = tuple((axis,) for axis in axes)
+    inits = [empty(index, _type(entry), inputs.extents) for entry in entries]
+    maps = [*inputs.maps, *[ir.AffineMap.get_identity(len(axes))] * len(entries)]
+
+    def body(arguments: Sequence[ir.Value]) -> list[ir.Value]:
+        leaf = inputs.leaf(arguments)
+
+        def emit(node: Node, extract: Callable[[Element], ir.Value | None]) -> ir.Value:
+            (value,) = emit_nodes([node], lambda element: extract(element) or leaf(element))
+            return value
+
+        whole = iter(emit_nodes([entry for entry in entries if not isinstance(entry, Pieces)], leaf))
+        return [
+            emit_pieces(entry, position, half, emit) if isinstance(entry, Pieces) else next(whole) for entry in entries
+        ]
+
+    return generics(inputs.values, inits, maps, body)
 
 
 def _after_sources(entries: Sequence[Node | Pieces], rotation: Rotation) -> ir.InsertionPoint:
     """Where all that tables are computed from is there."""
     block = rotation.ops[0].block
-    nodes = [node for e in entries for node in ([p.node for p in e.pieces] if isinstance(e, Pieces) else [e])]
-    sources = [defining_op(value) for node in nodes for value in _values(node)]
+    sources = [defining_op(value) for value in _sources(entries)]
     waiting = {op for op in sources if op is not None and op.block == block}
     for op in block.operations:
         if not waiting:
             return ir.InsertionPoint(op.operation)
         waiting.discard(op.operation)
     raise ValueError("a tensor is read after the block it is made in")
+
+
+def _sources(entries: Sequence[Node | Pieces]) -> list[ir.Value]:
+    nodes = [node for e in entries for node in ([p.node for p in e.pieces] if isinstance(e, Pieces) else [e])]
+    return [value for node in nodes for value in _values(node)]
 
 
 def _values(node: Node) -> list[ir.Value]:

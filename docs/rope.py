@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Compare rotary embeddings for gfx942, stock against prepass, in every spelling.
+
+    python docs/rope.py --output docs/rope.md
+
+The spellings are those of tests/rope_forms.py. Nothing is run: the figures are counts in the
+assembly. It takes some minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+import prepass
+from prepass.amdgpu.figures import KernelFigures
+from prepass.amdgpu.inputs import read_assembly
+from prepass.amdgpu.opcodes import Kind
+from prepass.checking.statistics import ProgramStatistics
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from tests.rope_forms import FORMS, begin  # noqa: E402
+from tests.test_fuse_query_rope import rotated_attention  # noqa: E402
+
+FLAGS = ("--iree-hal-target-device=hip", "--iree-rocm-target=gfx942")
+HEADS, TOKENS, CHANNELS, ELEMENT = 24, 4608, 128, "bf16"
+ROTATE = "builtin.module(prepass-canonicalize-rope,canonicalize,cse)"
+APART = "builtin.module(prepass-fuse-query-rope{fuse=never},prepass-canonicalize-rope,canonicalize,cse)"
+FUSED = "builtin.module(prepass-fuse-query-rope,prepass-canonicalize-rope,canonicalize,cse)"
+ATTENTION_FORMS = ("rotate_half", "stacked_pairs", "joined_tables", "complex_numbers", "gathered_pairs")
+
+PAGE = """\
+# Rotary embeddings
+
+`prepass-canonicalize-rope` and `prepass-fuse-query-rope` on gfx942, written by `python docs/rope.py`.
+All figures are static counts in the assembly of {version}; nothing here has run on an MI300.
+
+## A rotation alone
+
+{heads}×{tokens}×{channels}, {element}, each form as models write it. A cell is stock → prepass. Loads are the vector
+memory loads of all kernels, by bytes a lane; instructions are those of all kernels together. Tables that the program
+does not have, or not in rows, are a dispatch of their own, once for all rotations that share them.
+
+| form | level | dispatches | loads, stock | loads, prepass | instructions |
+| --- | --- | --- | --- | --- | --- |
+{rotations}
+
+What the forms are:
+
+{forms}
+
+## In attention
+
+{heads} heads, {tokens} queries and keys, {channels} channels, {element}, V as (n, k2), with O3. *Apart* has both
+rotations in dispatches of their own, *fused* has that of the query in the attention. Registers and LDS are those of the
+attention's kernel; VALU instructions and MFMAs those of its loop.
+
+| form | | dispatches | VGPRs | spills | LDS bytes | MFMAs | VALU | narrowest load in the loop |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- |
+{attentions}
+
+## When the query is fused
+
+On gfx942, where the attention has a config of `prepass-configure-attention` that goes through LDS, the head dim is a
+multiple of 32 and there are 256 queries or more. Each query belongs to one workgroup, so nothing is computed twice; a
+dispatch and two passes over the query are saved. A key belongs to all workgroups and is never fused. On other targets
+the rotation stays outside. `fuse=always` and `fuse=never` decide otherwise.
+"""
+
+
+@dataclass(frozen=True)
+class Program:
+    """A compiled program."""
+
+    dispatches: int
+    kernels: list[KernelFigures]
+
+    def loads(self) -> str:
+        """Loads by width, the widest first."""
+        widths: Counter[int] = Counter()
+        for kernel in self.kernels:
+            for access, count in kernel.counts.accesses.items():
+                if access.direction == "load" and access.space in ("global", "buffer", "flat"):
+                    widths[access.width] += count
+        return ", ".join(f"{count} × {width}" for width, count in sorted(widths.items(), reverse=True))
+
+    def instructions(self) -> int:
+        """Of all kernels."""
+        return sum(kernel.counts.total for kernel in self.kernels)
+
+
+def compile_program(source: str, pipeline: str | None, level: str) -> Program:
+    """A module compiled for gfx942."""
+    statistics = ProgramStatistics()
+    with tempfile.TemporaryDirectory(prefix="prepass-rope-") as directory:
+        dump = f"--iree-hal-dump-executable-intermediates-to={directory}"
+        flags = (*FLAGS, f"--iree-opt-level={level}", dump)
+        prepass.compile(source, pipeline=pipeline, flags=flags, hooks=statistics.hooks)
+        files = sorted(Path(directory).glob("*.rocmasm"))
+        kernels = [kernel for file in files for kernel in read_assembly(file.read_text())]
+    return Program(statistics.dispatches, kernels)
+
+
+def rotation_rows() -> list[str]:
+    """A row for each form and level."""
+    rows = []
+    for name, form in FORMS.items():
+        rope = begin("thd", HEADS, TOKENS, CHANNELS, ELEMENT)
+        source = rope.graph.module(form(rope))
+        for level in ("O0", "O3"):
+            stock, ours = (compile_program(source, pipeline, level) for pipeline in (None, ROTATE))
+            rows.append(
+                f"| {name} | {level} | {stock.dispatches} → {ours.dispatches} | {stock.loads()} | {ours.loads()} | "
+                f"{stock.instructions()} → {ours.instructions()} |"
+            )
+            print(rows[-1], file=sys.stderr)
+    return rows
+
+
+def attention_rows() -> list[str]:
+    """Two rows for each form."""
+    rows = []
+    for name in ATTENTION_FORMS:
+        source, *_ = rotated_attention(name, "thd", HEADS, TOKENS, CHANNELS, ELEMENT)
+        for title, pipeline in (("apart", APART), ("fused", FUSED)):
+            program = compile_program(source, f"{pipeline[:-1]},prepass-configure-attention)", "O3")
+            kernel = max(program.kernels, key=lambda kernel: kernel.counts.mfmas)
+            loop = kernel.hottest
+            assert loop is not None
+            reads = [access for access in loop.counts.accesses if access.direction == "load"]
+            narrowest = min(access.width for access in reads if access.space in ("global", "buffer"))
+            counts = f"{loop.counts.mfmas} | {loop.counts.kinds[Kind.VALU]}"
+            rows.append(
+                f"| {name} | {title} | {program.dispatches} | {kernel.metadata.vgprs} | {kernel.spills} | "
+                f"{kernel.metadata.lds_bytes} | {counts} | {narrowest} bytes |"
+            )
+            print(rows[-1], file=sys.stderr)
+    return rows
+
+
+def main() -> None:
+    """Write the page."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--output", type=Path, required=True, help="The page to write.")
+    arguments = parser.parse_args()
+    np.random.seed(0)
+    forms = [f"- {name}: {form.__doc__.splitlines()[0]}" for name, form in FORMS.items()]
+    page = PAGE.format(
+        version="iree-base-compiler 3.13.0",
+        heads=HEADS,
+        tokens=TOKENS,
+        channels=CHANNELS,
+        element=ELEMENT,
+        rotations="\n".join(rotation_rows()),
+        forms="\n".join(forms),
+        attentions="\n".join(attention_rows()),
+    )
+    arguments.output.write_text(page)
+
+
+if __name__ == "__main__":
+    main()
