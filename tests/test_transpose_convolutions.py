@@ -1,14 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`prepass-transpose-convolutions` keeps results, and the layout of all between convolutions."""
 
+import re
+from collections import Counter
+
 import numpy as np
 import pytest
 
 import prepass
+from prepass.amdgpu.inputs import compile_to_assembly
 from prepass.checking.numerics import compare
 
-from .conftest import LLVM_CPU
+from .conftest import GFX942, LLVM_CPU
+from .graphs import DTYPES
 from .layout_programs import random_program
+
+# Files of the corpus, each with one convolution or a few.
+VECTORIZED = [
+    "bias_silu_f16",
+    "c1x1_f16",
+    "c1x1_s2_f16",
+    "c3x3_bf16",
+    "c3x3_f16",
+    "c3x3_s2_f16",
+    "chain3_f16",
+    "conv1d_f16",
+    "conv_in4_f16",
+    "conv_out4_f16",
+    "gn_silu_conv_f16",
+    "grouped32_f16",
+    "up_conv_f16",
+]
 
 
 def run(text, inputs, pipeline):
@@ -39,3 +61,80 @@ def test_random_programs_keep_their_results(seed):
 @pytest.mark.parametrize("seed", range(8, 100))
 def test_more_random_programs_keep_their_results(seed):
     check(seed)
+
+
+@pytest.mark.parametrize("name", VECTORIZED)
+def test_convolutions_load_whole_vectors_on_gfx942(corpus, name):
+    """One convolution with NCHW arguments and a weight: its loop loads no two bytes, and it multiplies matrices."""
+    source = corpus / "convolution" / f"{name}.mlir"
+    kernels = [k for k in compile_to_assembly(source, preset="prepass-sdxl", flags=GFX942) if k.counts.mfmas]
+    assert kernels
+    loops = [kernel.hottest.counts for kernel in kernels if kernel.hottest]
+    assert all(not loop.accesses_of("load", width=2) for loop in loops)
+
+
+@pytest.mark.parametrize("name", ["depthwise_f16"])
+def test_what_gains_nothing_is_left_alone_on_gfx942(corpus, name):
+    remarks = []
+    source = corpus / "convolution" / f"{name}.mlir"
+    compile_to_assembly(
+        source, preset="prepass-sdxl", flags=GFX942, on_remark=lambda remark, _: remarks.append(remark.text)
+    )
+    assert any("gains less from channels-last" in remark for remark in remarks)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [*VECTORIZED, "depthwise_f16"])
+def test_exported_convolutions_agree_with_the_compiler_alone(corpus, name):
+    text, image = with_weights((corpus / "convolution" / f"{name}.mlir").read_text())
+    results = [
+        prepass.run(prepass.compile(text, preset=preset, flags=LLVM_CPU), image, function="main")
+        for preset in (None, "prepass-sdxl")
+    ]
+    scale = float(np.abs(results[0][0].astype(np.float64)).max())
+    rounding = 1.6e-2 if name.endswith("bf16") else 2e-3
+    assert compare(results[1], results[0]).within(scale * rounding)
+
+
+def with_weights(text):
+    """The program with numbers for its parameters, and an image for its argument."""
+    rng = np.random.default_rng(0)
+
+    def constant(match):
+        shape = [int(size) for size in match[2].split("x")]
+        array = rng.standard_normal(shape) / np.sqrt(max(1, np.prod(shape[1:])))
+        data = array.astype(DTYPES[match[3]]).tobytes().hex()
+        return f'util.global private @{match[1]} = dense<"0x{data}"> : tensor<{match[2]}x{match[3]}>'
+
+    parameter = r"util\.global private @(\S+) = #flow\.parameter\.named<[^>]*> : tensor<([\dx]+)x(b?f\d+)>"
+    sizes, element = re.search(r"@main\(%arg0: !torch\.vtensor<\[([\d,]+)\],(b?f\d+)>", text).groups()
+    image = rng.standard_normal([int(size) for size in sizes.split(",")]).astype(DTYPES[element])
+    return re.sub(parameter, constant, text), image
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", ["vae64", "unet"])
+def test_models_are_channels_last_but_for_their_edges(corpus, model):
+    counters, remarks = Counter(), []
+
+    def stop(_):
+        raise _StopError
+
+    with pytest.raises(_StopError):
+        prepass.compile(
+            corpus / "models" / f"{model}.mlir",
+            pipeline="builtin.module(prepass-default,prepass-transpose-convolutions)",
+            flags=GFX942,
+            on_remark=lambda remark, _: remarks.append(remark),
+            hooks={"preprocessing": stop},
+        )
+    for remark in remarks:
+        if remark.pass_name == "prepass-transpose-convolutions":
+            counters[remark.message.partition(":")[0]] += 1
+    assert counters["channels-last"] == {"vae64": 36, "unet": 51}[model]
+    # The image on its way in, and on its way out.
+    assert sum(counters.values()) - counters["channels-last"] == 2
+
+
+class _StopError(Exception):
+    """Compilation has gone far enough."""

@@ -203,6 +203,18 @@ func.func @pooled(%x: tensor<2x8x6x6xf32>, %w: tensor<6x8x3x3xf32>, %o: tensor<2
   %r = linalg.pooling_nchw_max {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>} ins(%c, %window : tensor<2x6x4x4xf32>, tensor<2x2xf32>) outs(%p : tensor<2x6x3x3xf32>) -> tensor<2x6x3x3xf32>
   return %r : tensor<2x6x3x3xf32>
 }
+// A fill of what is no empty tensor.
+// CHECK-LABEL: func.func @filled
+// CHECK: linalg.conv_2d_nhwgc_gfhwc
+func.func @filled(%x: tensor<2x8x4x4xf32>, %w: tensor<2x3x4x3x3xf32>) -> tensor<2x2x3x2x2xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<2x6x2x2xf32>
+  %eg = tensor.expand_shape %e [[0], [1, 2], [3], [4]] output_shape [2, 2, 3, 2, 2] : tensor<2x6x2x2xf32> into tensor<2x2x3x2x2xf32>
+  %o = linalg.fill ins(%zero : f32) outs(%eg : tensor<2x2x3x2x2xf32>) -> tensor<2x2x3x2x2xf32>
+  %g = tensor.expand_shape %x [[0], [1, 2], [3], [4]] output_shape [2, 2, 4, 4, 4] : tensor<2x8x4x4xf32> into tensor<2x2x4x4x4xf32>
+  %c = linalg.conv_2d_ngchw_gfchw {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>} ins(%g, %w : tensor<2x2x4x4x4xf32>, tensor<2x3x4x3x3xf32>) outs(%o : tensor<2x2x3x2x2xf32>) -> tensor<2x2x3x2x2xf32>
+  return %c : tensor<2x2x3x2x2xf32>
+}
 // CHECK-LABEL: func.func @generic
 // CHECK: linalg.generic {{.*}} ins(%{{.+}}, %{{.+}} : tensor<2x4x4x8xf32>, tensor<6x3x3x8xf32>) outs(%{{.+}} : tensor<2x2x2x6xf32>)
 func.func @generic(%x: tensor<2x8x4x4xf32>, %w: tensor<6x8x3x3xf32>, %o: tensor<2x6x2x2xf32>) -> tensor<2x6x2x2xf32> {

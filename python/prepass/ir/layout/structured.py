@@ -80,12 +80,17 @@ def build(op: ir.Operation, shapes: Shapes, operand: Operand) -> list[ir.Value]:
     if _copies(op, values, new_maps):
         erase_dead_producers([values[-1]])
         return [values[0]]
-    standard = [0, *range(2, layouts[0].rank), 1]
-    if op.name in _POOLINGS and all([part.dim for part in layouts[n].parts] == standard for n in (0, max(layouts))):
+    if op.name in _POOLINGS and _is_standard(layouts):
         attributes = {name: op.attributes[name] for name in ("strides", "dilations")}
         return list(structured_op(_POOLINGS[op.name], values, inits, attributes, op).results)
     special = _body_rewriter(op, shapes, order, pieces, operand)
     return list(generic_op(op, values, inits, new_maps, special).results)
+
+
+def _is_standard(layouts: Mapping[int, Layout]) -> bool:
+    """Whether input and result have the layout of channels-last named ops."""
+    standard = [0, *range(2, layouts[0].rank), 1]
+    return all([part.dim for part in layouts[number].parts] == standard for number in (0, max(layouts)))
 
 
 def generic_op(
