@@ -138,6 +138,8 @@ def test_waves_that_exchange_numbers():
         (["s_waitcnt lgkmcnt(0)", "s_barrier", "s_barrier_wait 1"], "unknown instruction"),
         (["s_waitcnt lgkmcnt(0)", "s_barrier", "v_mov_b32_e32 v64, 0"], "out of range"),
         (["s_waitcnt lgkmcnt(0)", "s_barrier", "s_branch .LBB0_9"], "no such label"),
+        (["s_waitcnt lgkmcnt(0)", "s_barrier", "v_add_u32_e32 v4, v5, v1"], "uses v5, which no instruction before"),
+        (["s_waitcnt lgkmcnt(0)", "s_barrier", "s_mov_b32 s6, s7"], "uses s7, which no instruction before"),
         (["s_waitcnt vmcnt(0) somecnt(1)", "s_barrier"], "unknown operand 'somecnt"),
     ],
 )

@@ -18,6 +18,7 @@ from prepass.simulator.instructions import FLOW, translate
 from prepass.simulator.local_memory import grain
 from prepass.simulator.modifiers import Step
 from prepass.simulator.operands import Limits
+from prepass.simulator.undefined import check_undefined
 from prepass.simulator.waits import check_waits
 from prepass.simulator.waves import EXEC, VCC, Waves
 
@@ -86,7 +87,9 @@ def compile_kernel(kernel: Kernel, symbols: Mapping[str, int] | None = None) -> 
     blocks = [_translate_block(kernel, kernel.instructions[slice(*span)], limits, number_of) for span in ranges]
     if not blocks or blocks[-1].end not in ("s_endpgm", "s_branch"):
         raise SimulationError(kernel.name, None, "the code runs beyond its end")
-    check_waits(kernel, ranges, [_successors(block, number) for number, block in enumerate(blocks)])
+    successors = [_successors(block, number) for number, block in enumerate(blocks)]
+    check_waits(kernel, ranges, successors)
+    check_undefined(kernel, ranges, successors)
     names = [instruction.name for instruction in kernel.instructions]
     return Program(kernel, tuple(blocks), limits.vector + limits.accumulation, grain(names))
 
