@@ -45,6 +45,7 @@ from prepass.ir.horizontal.build import availability
 from prepass.ir.horizontal.members import Member, lone_source
 from prepass.ir.horizontal.region import find_outputs
 from prepass.ir.horizontal.results import ResultsPlan, build_results, plan_results, replace_results
+from prepass.ir.horizontal.weights import Weights
 from prepass.ir.match import NoMatch, defining_op
 from prepass.ir.sums import reduces
 from prepass.ir.targets import Target
@@ -53,12 +54,12 @@ from prepass.pipeline.base import Pass, PassContext
 from prepass.pipeline.options import option
 
 
-def _match(op: ir.Operation, target: Target | None, when: str) -> ResultsPlan | None:
+def _match(op: ir.Operation, weights: Weights, target: Target | None, when: str) -> ResultsPlan | None:
     """What to build, None when it is as it should be already."""
-    source = lone_source(op)
+    source = lone_source(op, weights)
     if source is None:
         return None
-    outputs = find_outputs([op], source, availability(op), join=False)
+    outputs = find_outputs([op], source, availability(op, weights), join=False)
     plan = plan_results(outputs)
     if _is_as_read(plan) and _is_as_stored(plan.members[0]):
         return None
@@ -94,10 +95,11 @@ class FoldContractionLayoutsPass(Pass):
     when: Literal["gains", "always"] = option("gains", help="Only where the target gains from it, or wherever right.")
 
     def run(self, op: ir.Operation, context: PassContext) -> None:
+        weights = Weights(op)
         # What follows a contraction is erased with it, so only those are collected.
         for candidate in [found for found in walk_tensor_ops(op) if reduces(found)]:
             try:
-                plan = _match(candidate, context.target, self.when)
+                plan = _match(candidate, weights, context.target, self.when)
             except NoMatch as miss:
                 context.missed_match(miss)
                 continue

@@ -69,7 +69,7 @@ from prepass.ir.horizontal.members import Member, find_groups, read_member, shar
 from prepass.ir.horizontal.packed import PackedPlan, build_packed, plan_packed, replace_packed
 from prepass.ir.horizontal.region import find_outputs
 from prepass.ir.horizontal.results import ResultsPlan, build_results, innermost, plan_results, replace_results
-from prepass.ir.horizontal.weights import WeightUses
+from prepass.ir.horizontal.weights import Weights
 from prepass.ir.match import NoMatch, walk_ops
 from prepass.ir.targets import Target
 from prepass.ir.targets.horizontal import (
@@ -124,14 +124,14 @@ def _share_heads(op: ir.Operation, context: PassContext) -> None:
 class _Fusion:
     """One run over a program."""
 
-    def __init__(self, options: FuseHorizontalContractionsPass, root: ir.Operation, context: PassContext) -> None:
-        self._form = options.form
+    def __init__(self, form: str, weights: Weights, context: PassContext) -> None:
+        self._form = form
+        self._weights = weights
         self._context = context
-        self._weights = WeightUses(root)
 
     def fuse(self, ops: list[ir.Operation]) -> None:
         """Join contractions of one operand, all or those of them that can be."""
-        source = shared_source(ops)
+        source = shared_source(ops, self._weights)
         members = self._legal(ops, source)
         if len(members) < _FEWEST:
             return
@@ -167,7 +167,7 @@ class _Fusion:
             index = tuple((Axis(size),) for size in tensor_sizes(op.results[0]))
             try:
                 member = read_member(op, index, source)
-                if not availability(members[0].op if members else op)(member.weight.value):
+                if not availability(members[0].op if members else op, self._weights)(member.weight.value):
                     raise NoMatch("its weight is computed after the first contraction of the shared operand", op)
             except NoMatch as miss:
                 self._context.missed_match(miss)
@@ -196,9 +196,9 @@ class _Fusion:
         erase_dead_producers(replaced)
 
     def _plan(self, ops: list[ir.Operation], source: ir.Value, form: Form) -> Plan:
-        outputs = find_outputs(ops, source, availability(ops[0]), join=form == "results")
+        outputs = find_outputs(ops, source, availability(ops[0], self._weights), join=form == "results")
         if form == "packed":
-            plan = plan_packed(outputs)
+            plan = plan_packed(outputs, self._weights)
             for member in plan.members:
                 if not self._weights.only_by(member.weight.value, ops):
                     raise NoMatch("its weight is read elsewhere too, and packing would copy it", member.op)
@@ -224,6 +224,7 @@ class FuseHorizontalContractionsPass(Pass):
         if self.form != "auto" or gains_from_shared_heads(context.target):
             for attention in walk_ops(op, ATTENTION):
                 _share_heads(attention, context)
-        fusion = _Fusion(self, op, context)
-        for group in find_groups(walk_tensor_ops(op)):
+        weights = Weights(op)
+        fusion = _Fusion(self.form, weights, context)
+        for group in find_groups(walk_tensor_ops(op), weights):
             fusion.fuse(group)

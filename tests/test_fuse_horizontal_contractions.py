@@ -122,6 +122,29 @@ def test_llvm_cpu_declines():
     assert reasons == {"llvm-cpu computes them faster one by one"}
 
 
+def test_no_layer_of_the_corpus_changes_for_llvm_cpu(corpus):
+    """So none is slower there."""
+
+    class _StopError(Exception):
+        pass
+
+    def program(text, pipeline):
+        found = []
+
+        def keep(module):
+            found.append(str(module))
+            raise _StopError
+
+        with pytest.raises(_StopError):
+            prepass.compile(text, pipeline=pipeline, flags=LLVM_CPU, hooks={"preprocessing": keep})
+        return found
+
+    for path in sorted((corpus / "contractions").glob("*.mlir")):
+        text = path.read_text().replace("f16", "f32")
+        passes = f"builtin.module({PASS},prepass-fold-contraction-layouts)"
+        assert program(text, None) == program(text, passes)
+
+
 def test_the_page_has_a_row_for_each_case(context):
     spec = importlib.util.spec_from_file_location("horizontal_fusion", DOCS / "horizontal_fusion.py")
     script = importlib.util.module_from_spec(spec)

@@ -464,3 +464,25 @@ util.func public @time_embeddings(%x: tensor<1x32xf32>) -> (tensor<1x16xf32>, te
   %b = linalg.matmul ins(%x, %wb : tensor<1x32xf32>, tensor<32x8xf32>) outs(%fb : tensor<1x8xf32>) -> tensor<1x8xf32>
   util.return %a, %b : tensor<1x16xf32>, tensor<1x8xf32>
 }
+
+// -----
+
+// What a call stores to is no weight, and is loaded where it was.
+
+// CHECK-LABEL: @mutable
+// CHECK: util.global.store
+// CHECK: util.global.load @state
+// CHECK: linalg.matmul
+util.global private mutable @state : tensor<32x16xf32>
+util.global private @wa = #flow.parameter.named<"m"::"wa"> : tensor<32x16xf32>
+util.func public @mutable(%x: tensor<64x32xf32>, %new: tensor<32x16xf32>) -> (tensor<64x16xf32>, tensor<64x16xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<64x16xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<64x16xf32>) -> tensor<64x16xf32>
+  %wa = util.global.load @wa : tensor<32x16xf32>
+  %a = linalg.matmul ins(%x, %wa : tensor<64x32xf32>, tensor<32x16xf32>) outs(%f : tensor<64x16xf32>) -> tensor<64x16xf32>
+  util.global.store %new, @state : tensor<32x16xf32>
+  %wb = util.global.load @state : tensor<32x16xf32>
+  %b = linalg.matmul ins(%x, %wb : tensor<64x32xf32>, tensor<32x16xf32>) outs(%f : tensor<64x16xf32>) -> tensor<64x16xf32>
+  util.return %a, %b : tensor<64x16xf32>, tensor<64x16xf32>
+}

@@ -13,7 +13,7 @@ from prepass.ir.axes import Index, resolve
 from prepass.ir.casts.widen import cast
 from prepass.ir.emit import Extents, constant, emit_scalar, empty, generics
 from prepass.ir.expressions import Expr, Read
-from prepass.ir.horizontal.members import is_constant
+from prepass.ir.horizontal.weights import Weights
 from prepass.ir.match import defining_op
 
 _VIEWS_OF_CONSTANTS = ("tensor.extract_slice", "tensor.expand_shape", "tensor.collapse_shape")
@@ -84,14 +84,14 @@ def read_key(read: Read) -> tuple[ir.Value, Index]:
     return read.value, resolve(read.index)
 
 
-def availability(before: ir.Operation) -> Callable[[ir.Value], bool]:
+def availability(before: ir.Operation, weights: Weights) -> Callable[[ir.Value], bool]:
     """Whether a value is there before an op, or comes from constants and parameters alone and can be moved there."""
 
     def available(value: ir.Value) -> bool:
         op = defining_op(value)
         if op is None or op.block != before.block or op.is_before_in_block(before):
             return True
-        if is_constant(value):
+        if weights.is_constant(value):
             return True
         return op.name in _VIEWS_OF_CONSTANTS and all(map(available, op.operands))
 

@@ -13,10 +13,9 @@ from iree.compiler import ir
 from prepass.ir.axes import Axis, Group, Index, index_leaves, leaves, resolve
 from prepass.ir.contraction import Contraction, contraction_result, read_contraction
 from prepass.ir.expressions import Read, as_constant, descend, element_type, type_of
-from prepass.ir.match import NoMatch, defining_op
+from prepass.ir.horizontal.weights import Weights
+from prepass.ir.match import NoMatch
 from prepass.ir.sums import reduces
-
-_SAME_FOR_EVERY_CALL = ("arith.constant", "util.global.load")
 
 
 @dataclass(frozen=True)
@@ -76,13 +75,7 @@ def common_read(members: Sequence[Member]) -> Read:
     return next((read for read in first if all(read.value in values for values in others)), first[-1])
 
 
-def is_constant(value: ir.Value) -> bool:
-    """Whether `value` is a constant or a parameter, which no call changes."""
-    op = defining_op(value)
-    return op is not None and op.name in _SAME_FOR_EVERY_CALL
-
-
-def find_groups(ops: Iterable[ir.Operation]) -> list[list[ir.Operation]]:
+def find_groups(ops: Iterable[ir.Operation], weights: Weights) -> list[list[ir.Operation]]:
     """The contractions that share an operand with an earlier or later one, in order, each in one group."""
     groups: dict[Hashable, list[ir.Operation]] = {}
     for op in ops:
@@ -90,7 +83,7 @@ def find_groups(ops: Iterable[ir.Operation]) -> list[list[ir.Operation]]:
         if found is None:
             continue
         result, contraction = found
-        for key in {_key(operand, contraction, op) for operand in _operands(result, contraction)}:
+        for key in {_key(operand, contraction, op) for operand in _operands(result, contraction, weights)}:
             groups.setdefault(key, []).append(op)
     taken: set[ir.Operation] = set()
     found_groups = []
@@ -102,26 +95,27 @@ def find_groups(ops: Iterable[ir.Operation]) -> list[list[ir.Operation]]:
     return found_groups
 
 
-def shared_source(ops: Sequence[ir.Operation]) -> ir.Value:
+def shared_source(ops: Sequence[ir.Operation], weights: Weights) -> ir.Value:
     """The tensor that all contractions of a group read."""
     sources = []
     for op in ops:
         result, contraction = contraction_result(op) or (None, None)
         if result is None or contraction is None:
             raise NoMatch("it is no contraction", op)
-        sources.append({operand.source.value for operand in _operands(result, contraction)})
+        sources.append({operand.source.value for operand in _operands(result, contraction, weights)})
     return next(iter(set.intersection(*sources)))
 
 
-def lone_source(op: ir.Operation) -> ir.Value | None:
+def lone_source(op: ir.Operation, weights: Weights) -> ir.Value | None:
     """The tensor that `op` contracts with a constant or parameter, None when it is no such contraction."""
     result, contraction = contraction_result(op) or (None, None)
     if result is None or contraction is None:
         return None
     operands = [_operand(result, contraction, side) for side in (0, 1)]
-    if None in operands or sum(is_constant(operand.source.value) for operand in operands) != 1:
+    if None in operands:
         return None
-    return next(operand.source.value for operand in operands if not is_constant(operand.source.value))
+    sources = [operand.source.value for operand in operands if not weights.is_constant(operand.source.value)]
+    return sources[0] if len(sources) == 1 else None
 
 
 def read_member(op: ir.Operation, index: Index, source: ir.Value) -> Member:
@@ -158,10 +152,10 @@ def _check_axes(member: Member) -> None:
         raise NoMatch("the dims of the result are not those of the operands", member.op)
 
 
-def _operands(result: Read, contraction: Contraction) -> list[_Operand]:
+def _operands(result: Read, contraction: Contraction, weights: Weights) -> list[_Operand]:
     """The operands that a call can change; those that are computed inside the contraction are left out."""
     found = (_operand(result, contraction, side) for side in (0, 1))
-    return [operand for operand in found if operand is not None and not is_constant(operand.source.value)]
+    return [operand for operand in found if operand is not None and not weights.is_constant(operand.source.value)]
 
 
 def _operand(result: Read, contraction: Contraction, side: int) -> _Operand | None:

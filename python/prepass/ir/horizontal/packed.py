@@ -19,10 +19,11 @@ from prepass.ir.expressions import Read, element_type
 from prepass.ir.horizontal.alignment import Alignment, merge_loops, present
 from prepass.ir.horizontal.build import Computed, Laid, build_contraction, build_elementwise, hoist, read_key
 from prepass.ir.horizontal.consumers import attention_use, feeds_only_elementwise, permute_operand
-from prepass.ir.horizontal.members import Member, common_read, is_constant
+from prepass.ir.horizontal.members import Member, common_read
 from prepass.ir.horizontal.pack import Part, build_pack, check_extra, cut_columns
-from prepass.ir.horizontal.region import Output, extras
+from prepass.ir.horizontal.region import Output, extras, values_read
 from prepass.ir.horizontal.unify import Leaf, unify
+from prepass.ir.horizontal.weights import Weights
 from prepass.ir.match import NoMatch
 
 _COPY = "a slice would have to be copied for what reads it"
@@ -51,11 +52,11 @@ class PackedPlan:
     orders: tuple[tuple[int, ...], ...]
 
 
-def plan_packed(outputs: Sequence[Output]) -> PackedPlan:
+def plan_packed(outputs: Sequence[Output], weights: Weights) -> PackedPlan:
     """Find the loops of one op for all outputs; raises NoMatch when there are none."""
     members = tuple(output.members[0] for output in outputs)
     first = members[0].op
-    _check_constant(outputs)
+    _check_constant(outputs, weights)
     if meet([output.value for output in outputs]):
         raise NoMatch(
             "an elementwise op reads several of them, and fuses with a contraction but not with slices", first
@@ -72,15 +73,15 @@ def plan_packed(outputs: Sequence[Output]) -> PackedPlan:
     return PackedPlan(tuple(outputs), members, alignment, parts, inner, contracted, loops, layout, orders)
 
 
-def _check_constant(outputs: Sequence[Output]) -> None:
+def _check_constant(outputs: Sequence[Output], weights: Weights) -> None:
     first = outputs[0].members[0]
     for output in outputs:
         for member in output.members:
-            if not is_constant(member.weight.value):
+            if not weights.is_constant(member.weight.value):
                 raise NoMatch("packing weights that are no constants or parameters would copy them", member.op)
             if element_type(member.weight.value) != element_type(first.weight.value):
                 raise NoMatch("the weights are of several types", member.op)
-        if any(not is_constant(read.value) for read in extras(output)):
+        if any(not weights.is_constant(read.value) for read in extras(output)):
             raise NoMatch("packing a bias that is no constant or parameter would copy it", output.members[0].op)
         if element_type(output.value) != element_type(outputs[0].value):
             raise NoMatch("the results are of several types", output.members[0].op)
@@ -106,7 +107,7 @@ def build_packed(plan: PackedPlan) -> list[ir.Value]:
     """Build the op before the first member; returns what stands in the place of each output, in its planned order."""
     before = plan.members[0].op
     hoist([member.weight.value for member in plan.members], before)
-    hoist([read.value for output in plan.outputs for read in extras(output)], before)
+    hoist([value for output in plan.outputs for value in values_read(output)], before)
     alignment, pack = plan.alignment, (Axis(sum(part.count for part in plan.parts)),)
     common = common_read(plan.members)
     shared_index = alignment.index(common.index)

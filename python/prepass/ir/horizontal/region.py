@@ -88,6 +88,12 @@ def extras(output: Output) -> list[Read]:
     return [read for read in reads if read.value not in results]
 
 
+def values_read(output: Output) -> list[ir.Value]:
+    """The tensors of `extras`, and the scalars."""
+    scalars = [part.value for part in subexpressions(output.expr) if isinstance(part, Scalar)]
+    return [*(read.value for read in extras(output)), *scalars]
+
+
 def tensor_inputs_of(op: ir.Operation) -> list[ir.Value]:
     """What a reshape or a linalg op reads."""
     return list(op.operands)[:1] if op.name in _RESHAPES else tensor_inputs(op)

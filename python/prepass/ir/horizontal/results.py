@@ -26,7 +26,7 @@ from prepass.ir.horizontal.build import (
 )
 from prepass.ir.horizontal.consumers import is_transposed_later, permute_operand, preferred_order
 from prepass.ir.horizontal.members import Member, common_read
-from prepass.ir.horizontal.region import Output, extras
+from prepass.ir.horizontal.region import Output, extras, values_read
 from prepass.ir.match import NoMatch
 
 
@@ -101,7 +101,7 @@ def build_results(plan: ResultsPlan) -> list[ir.Value]:
     common = common_read(plan.members)
     extents = Extents([Read(common.value, plan.alignment.index(common.index))])
     hoist([member.weight.value for member in plan.members], before)
-    hoist([read.value for output in plan.outputs for read in extras(output)], before)
+    hoist([value for output in plan.outputs for value in values_read(output)], before)
     kept = tuple(loop for loop in plan.loops if loop not in plan.contracted)
     with ir.InsertionPoint(before), before.location:
         shared = _lay(plan, common, plan.loops, extents)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Who reads a weight: one that is packed must not be needed unpacked."""
+"""Constants and parameters: what no call changes, and who reads it."""
 
 from __future__ import annotations
 
@@ -9,22 +9,38 @@ from collections.abc import Iterable
 from iree.compiler import ir
 
 from prepass.ir.elementwise import VIEWS, is_elementwise, moves_only
-from prepass.ir.horizontal.members import is_constant
 from prepass.ir.match import defining_op, walk_ops
 
+_LOAD = "util.global.load"
 
-class WeightUses:
-    """The parameters of a program, and how often each is loaded."""
+
+class Weights:
+    """The constants and parameters of the program that an op is in."""
 
     def __init__(self, root: ir.Operation) -> None:
-        self._loads = Counter(_global_of(op) for op in walk_ops(root, "util.global.load"))
+        program = root
+        while (parent := program.parent) is not None:
+            program = parent.operation
+        self._loads = Counter(_global_of(op) for op in walk_ops(program, _LOAD))
+        self._mutable = {
+            ir.StringAttr(op.attributes["sym_name"]).value
+            for op in walk_ops(program, "util.global")
+            if "is_mutable" in op.attributes
+        }
+
+    def is_constant(self, value: ir.Value) -> bool:
+        """Whether `value` is a constant or a parameter that is not stored to."""
+        op = defining_op(value)
+        if op is None:
+            return False
+        return op.name == "arith.constant" or (op.name == _LOAD and _global_of(op) not in self._mutable)
 
     def only_by(self, value: ir.Value, ops: Iterable[ir.Operation]) -> bool:
         """Whether nothing but `ops` reads a constant or parameter, directly or moved."""
         op = defining_op(value)
-        if op is None or not is_constant(value):
+        if op is None or not self.is_constant(value):
             return False
-        if op.name == "util.global.load" and self._loads[_global_of(op)] > 1:
+        if op.name == _LOAD and self._loads[_global_of(op)] > 1:
             return False
         wanted, pending = set(ops), [value]
         while pending:
