@@ -5,11 +5,13 @@ import numpy as np
 import pytest
 
 import prepass
+from prepass.amdgpu.inputs import compile_to_assembly
 from prepass.checking.numerics import compare
 from prepass.ir.match import walk_ops
 
-from .conftest import LLVM_CPU
+from .conftest import GFX942, LLVM_CPU
 from .dispatches import cost
+from .graphs import Graph
 from .unit_dim_cases import Linear, RandomGraph
 
 PIPELINE = "builtin.module(prepass-fold-unit-dims{matrices=always})"
@@ -52,6 +54,17 @@ def test_without_the_pass_the_cast_is_a_dispatch_of_its_own():
 
 
 @pytest.mark.parametrize("level", ["O0", "O3"])
+@pytest.mark.parametrize("shape", [(77, 2048, 640), (1500, 1280, 1280)], ids=str)
+def test_rows_that_fill_no_tile_use_matrix_instructions(shape, level):
+    tokens, channels, outputs = shape
+    graph, result = Linear(tokens=tokens, channels=channels, outputs=outputs).graph()
+    flags = (*GFX942, f"--iree-opt-level={level}")
+    (kernel,) = compile_to_assembly(graph.module(result), pipeline=PIPELINE, flags=flags)
+    assert kernel.counts.mfmas
+    assert not kernel.spills
+
+
+@pytest.mark.parametrize("level", ["O0", "O3"])
 @pytest.mark.parametrize("element", ["f32", "bf16"])
 def test_llvm_cpu_gets_the_kernels_it_had_for_matrices(element, level):
     graph, result = Linear(element=element, activation="tanh").graph()
@@ -74,6 +87,26 @@ def test_random_graphs_compute_what_numpy_does(element):
         got = np.asarray(prepass.run(program, *graph.inputs(), function=f"f{number}")[0])
         scale = max(1.0, np.abs(result.array).max(initial=0))
         assert compare([got], [result.array]).within(TOLERANCES[element] * scale), f"seed {number}"
+
+
+@pytest.mark.parametrize("element", ["f32", "f16"])
+@pytest.mark.parametrize("shape", [(1, 4, 40, 64), (2, 1, 40, 64), (1, 1, 40, 64), (1, 4, 1, 64), (1, 1, 1, 64)])
+def test_attention_without_unit_batches_computes_what_numpy_does(shape, element):
+    batch, heads, queries, keys = shape
+    graph, rng = Graph(), np.random.default_rng(0)
+    query = graph.argument(rng.normal(0, 1, (batch, heads, queries, 32)), element)
+    key, value = (graph.argument(rng.normal(0, 1, (batch, heads, keys, 32)), element) for _ in range(2))
+    scores = graph.scalar("mulf", graph.contract(query, "abmk", key, "abnk", "abmn", "f32"), 0.25)
+    weights = graph.softmax(scores, 3, named=False)
+    result = graph.cast(graph.contract(weights, "abmk", value, "abkn", "abmn", "f32"), element)
+    pipeline = PIPELINE.replace("prepass", "prepass-raise-attention,prepass", 1)
+    program = prepass.compile(graph.module(result), pipeline=pipeline, flags=LLVM_CPU)
+    got = np.asarray(prepass.run(program, *graph.inputs())[0])
+    assert compare([got], [result.array]).within({"f32": 1e-4, "f16": 4e-3}[element])
+    folded = prepass.Pipeline().raise_attention().fold_unit_dims().run(graph.module(result))
+    _, attention, operands = str(folded.module).partition("iree_linalg_ext.attention")
+    assert attention
+    assert "tensor<1x" not in operands.partition(" outs(")[0] or queries == 1
 
 
 def test_twice_is_once():

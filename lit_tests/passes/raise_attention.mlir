@@ -431,6 +431,34 @@ func.func @dynamic(%q: tensor<?x?x8xf32>, %kt: tensor<?x8x?xf32>, %v: tensor<?x?
 
 // -----
 
+// A mask by batch and head, both dynamic, where Q, K and V have one dim for the two: how many there are of each is not known.
+// REMARK: remark: prepass-raise-attention: missed: a dynamic size cannot be computed from Q, K and V [linalg.batch_matmul]
+// CHECK-LABEL: func.func @dynamic_heads
+// CHECK-NOT: iree_linalg_ext.attention
+// CHECK: return
+func.func @dynamic_heads(%q: tensor<?x4x8xf32>, %kt: tensor<?x8x6xf32>, %v: tensor<?x6x8xf32>, %mask: tensor<?x6xf32>, %b: index, %h: index, %bh: index) -> tensor<?x4x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %es = tensor.empty(%bh) : tensor<?x4x6xf32>
+  %fs = linalg.fill ins(%zero : f32) outs(%es : tensor<?x4x6xf32>) -> tensor<?x4x6xf32>
+  %s = linalg.batch_matmul ins(%q, %kt : tensor<?x4x8xf32>, tensor<?x8x6xf32>) outs(%fs : tensor<?x4x6xf32>) -> tensor<?x4x6xf32>
+  %split = tensor.expand_shape %s [[0, 1], [2], [3]] output_shape [%b, %h, 4, 6] : tensor<?x4x6xf32> into tensor<?x?x4x6xf32>
+  %em = tensor.empty(%b, %h) : tensor<?x?x4x6xf32>
+  %masked = linalg.generic {indexing_maps = [affine_map<(b, h, m, k) -> (b, h, m, k)>, affine_map<(b, h, m, k) -> (b, k)>, affine_map<(b, h, m, k) -> (b, h, m, k)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+      ins(%split, %mask : tensor<?x?x4x6xf32>, tensor<?x6xf32>) outs(%em : tensor<?x?x4x6xf32>) {
+  ^bb0(%a: f32, %x: f32, %out: f32):
+    %y = arith.addf %a, %x : f32
+    linalg.yield %y : f32
+  } -> tensor<?x?x4x6xf32>
+  %joined = tensor.collapse_shape %masked [[0, 1], [2], [3]] : tensor<?x?x4x6xf32> into tensor<?x4x6xf32>
+  %p = linalg.softmax dimension(2) ins(%joined : tensor<?x4x6xf32>) outs(%es : tensor<?x4x6xf32>) -> tensor<?x4x6xf32>
+  %eo = tensor.empty(%bh) : tensor<?x4x8xf32>
+  %fo = linalg.fill ins(%zero : f32) outs(%eo : tensor<?x4x8xf32>) -> tensor<?x4x8xf32>
+  %o = linalg.batch_matmul ins(%p, %v : tensor<?x4x6xf32>, tensor<?x6x8xf32>) outs(%fo : tensor<?x4x8xf32>) -> tensor<?x4x8xf32>
+  return %o : tensor<?x4x8xf32>
+}
+
+// -----
+
 // REMARK: remark: prepass-raise-attention: missed: the softmax is not over the dim the contraction sums [linalg.softmax]
 // CHECK-LABEL: func.func @other_dim
 // CHECK-NOT: iree_linalg_ext.attention
