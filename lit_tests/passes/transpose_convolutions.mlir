@@ -227,6 +227,37 @@ func.func @generic(%x: tensor<2x8x4x4xf32>, %w: tensor<6x8x3x3xf32>, %o: tensor<
   return %c : tensor<2x6x2x2xf32>
 }
 
+// Strides and dilations may be left out; a part of one channel is brought into place by reshapes.
+// CHECK-LABEL: func.func @masked
+// CHECK: %[[MASK:.+]] = tensor.expand_shape %{{.+}} {{.*}} : tensor<2x6x6xf32> into tensor<2x6x6x1xf32>
+// CHECK: tensor.insert_slice %[[MASK]] into %{{.+}}[0, 0, 0, 4] [2, 6, 6, 1] [1, 1, 1, 1]
+// CHECK: linalg.conv_2d_nhwc_fhwc ins(
+func.func @masked(%x: tensor<2x4x6x6xf32>, %m: tensor<2x1x6x6xf32>, %w: tensor<6x5x3x3xf32>, %o: tensor<2x6x4x4xf32>) -> tensor<2x6x4x4xf32> {
+  %i = tensor.concat dim(1) %x, %m : (tensor<2x4x6x6xf32>, tensor<2x1x6x6xf32>) -> tensor<2x5x6x6xf32>
+  %c = linalg.conv_2d_nchw_fchw ins(%i, %w : tensor<2x5x6x6xf32>, tensor<6x5x3x3xf32>) outs(%o : tensor<2x6x4x4xf32>) -> tensor<2x6x4x4xf32>
+  return %c : tensor<2x6x4x4xf32>
+}
+// In a loop, what it carries keeps its layout.
+// CHECK-LABEL: func.func @carried
+// CHECK: scf.for
+// CHECK: linalg.conv_2d_nhwc_fhwc
+// CHECK: %[[BACK:.+]] = linalg.generic {{.*}} outs(%{{.+}} : tensor<2x6x6x5xf32>)
+// CHECK: scf.yield %[[BACK]]
+func.func @carried(%x: tensor<2x6x6x5xf32>, %w: tensor<6x6x3x1xf32>, %n: index) -> tensor<2x6x6x5xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant 0.0 : f32
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%a = %x) -> tensor<2x6x6x5xf32> {
+    %p = tensor.pad %a low[0, 0, 1, 0] high[0, 0, 1, 0] {
+    ^bb0(%i0: index, %i1: index, %i2: index, %i3: index):
+      tensor.yield %zero : f32
+    } : tensor<2x6x6x5xf32> to tensor<2x6x8x5xf32>
+    %c = linalg.conv_2d_nchw_fchw ins(%p, %w : tensor<2x6x8x5xf32>, tensor<6x6x3x1xf32>) outs(%x : tensor<2x6x6x5xf32>) -> tensor<2x6x6x5xf32>
+    scf.yield %c : tensor<2x6x6x5xf32>
+  }
+  return %r : tensor<2x6x6x5xf32>
+}
+
 // -----
 
 // Dynamic batch, height and width; the size of a result is asked for.

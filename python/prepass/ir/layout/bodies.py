@@ -19,6 +19,11 @@ def body_ops(op: ir.Operation) -> list[ir.Operation]:
     return [inner.operation for inner in op.regions[0].blocks[0].operations]
 
 
+def window_attributes(op: ir.Operation) -> dict[str, ir.Attribute]:
+    """The strides and dilations of a named op, as far as it does not leave them to default to one."""
+    return {name: op.attributes[name] for name in ("strides", "dilations") if name in op.attributes}
+
+
 def structured_op(
     name: str,
     operands: Sequence[ir.Value],

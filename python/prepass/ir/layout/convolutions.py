@@ -15,7 +15,7 @@ from prepass.ir.barriers import keep_layout
 from prepass.ir.emit import Extents, index_constant, relayout
 from prepass.ir.expressions import Read, element_type, indexing_maps, loop_sizes, tensor_sizes
 from prepass.ir.layout import structured
-from prepass.ir.layout.bodies import structured_op
+from prepass.ir.layout.bodies import structured_op, window_attributes
 from prepass.ir.layout.costs import is_constant
 from prepass.ir.layout.factors import Group
 from prepass.ir.layout.layouts import Layout, Operand, Part
@@ -192,8 +192,7 @@ def build(found: Convolution, shapes: Shapes, operand: Operand, order: FilterOrd
         return [_build_contraction(found, values, order)]
     named = _named_op(found, order)
     if standard and named is not None:
-        attributes = {name: op.attributes[name] for name in ("strides", "dilations")}
-        return list(structured_op(named, values, 1, attributes, op).results)
+        return list(structured_op(named, values, 1, window_attributes(op), op).results)
     maps = indexing_maps(op) or []
     loops = structured.loop_order(maps, layouts, [[size] for size in loop_sizes(op)])
     laid_out = [

@@ -73,13 +73,18 @@ class Layout:
 Operand = Callable[[ir.Value, Layout], ir.Value]
 
 
-def layout_of(dims: Sequence[Group]) -> Layout:
-    """The layout of a tensor: factors that go last are moved behind the others, which changes nothing else."""
+def ordered_layout(dims: Sequence[Group]) -> Layout:
+    """The layout of a tensor with all that goes last behind the rest, dims of extent 1 too."""
     parts = [part for dim, group in enumerate(dims) for part in _parts(dim, group)]
-    moved = sorted(parts, key=_goes_last)
-    keys = [(part.dim, part.piece) for part in moved if part.extent != 1]
-    # Where only dims of extent 1 would move, nothing does.
-    return Layout(tuple(moved if keys != sorted(keys) else parts), len(dims))
+    return Layout(tuple(sorted(parts, key=_goes_last)), len(dims))
+
+
+def layout_of(dims: Sequence[Group]) -> Layout:
+    """The layout of a tensor: what goes last is behind the rest, unless that would move only dims of extent 1."""
+    ordered = ordered_layout(dims)
+    if ordered.moves:
+        return ordered
+    return Layout(tuple(sorted(ordered.parts, key=lambda part: (part.dim, part.piece))), len(dims))
 
 
 def _goes_last(part: Part) -> bool:

@@ -9,7 +9,7 @@ from iree.compiler import ir
 
 from prepass.ir.expressions import tensor_sizes
 from prepass.ir.layout.factors import Factor, Group, leaves, unify
-from prepass.ir.layout.layouts import Layout, layout_of
+from prepass.ir.layout.layouts import Layout, layout_of, ordered_layout
 from prepass.ir.match import defining_op
 
 Dims = Sequence[Group]
@@ -82,6 +82,11 @@ class Shapes:
     def operand_layout(self, op: ir.Operation, number: int) -> Layout:
         """The layout of an operand of an op that follows."""
         return layout_of(self.operand(op, number))
+
+    def ordered_layouts(self, op: ir.Operation, number: int) -> tuple[Layout, Layout]:
+        """The layout of an operand, and that with its dims of extent 1 in order too."""
+        dims = self.operand(op, number)
+        return layout_of(dims), ordered_layout(dims)
 
     def layout(self, value: ir.Value) -> Layout:
         """The layout of a value in ops that follow."""

@@ -11,8 +11,9 @@ from iree.compiler import ir
 from prepass.ir.emit import index_constant
 from prepass.ir.expressions import element_type, tensor_sizes
 from prepass.ir.layout.bodies import body_ops
-from prepass.ir.layout.layouts import Layout, Operand
+from prepass.ir.layout.layouts import Layout, Operand, ordered_layout
 from prepass.ir.layout.shapes import Dims, Shapes
+from prepass.ir.layout.values import reorder_units
 from prepass.ir.match import NoMatch
 
 _DYNAMIC = ir.ShapedType.get_dynamic_size()
@@ -81,11 +82,11 @@ def _link_dims(op: ir.Operation, shapes: Shapes, a: Dims, b: Dims, same: Iterabl
 def check(op: ir.Operation, shapes: Shapes) -> None:
     """Raise NoMatch where an op cannot follow."""
     layouts = [
-        shapes.operand_layout(op, number)
+        shapes.ordered_layouts(op, number)[1]
         for number, value in enumerate(op.operands)
         if isinstance(value.type, ir.RankedTensorType)
     ]
-    result = shapes.layout(op.result)
+    result = ordered_layout(shapes.value(op.result))
     for layout in layouts:
         if any(layout.place(dim) is None for dim in range(layout.rank)):
             raise NoMatch("it cuts a dim that is split", op)
@@ -99,9 +100,8 @@ def check(op: ir.Operation, shapes: Shapes) -> None:
 
 def build_pad(op: ir.Operation, shapes: Shapes, operand: Operand) -> list[ir.Value]:
     """The pad in a layout."""
-    source = shapes.operand_layout(op, 0)
-    layout = shapes.layout(op.result)
-    value = operand(op.operands[0], source)
+    layout = ordered_layout(shapes.value(op.result))
+    value = _operand(op, 0, shapes, operand)
     low, high = (numbers.place(layout) for numbers in _pad_numbers(op))
     attributes = {
         "static_low": ir.DenseI64ArrayAttr.get(low.static),
@@ -116,14 +116,14 @@ def build_pad(op: ir.Operation, shapes: Shapes, operand: Operand) -> list[ir.Val
     block = made.regions[0].blocks.append(*indices, arg_locs=[op.location] * layout.rank)
     with ir.InsertionPoint(block):
         _clone_all(body_ops(op))
-    return [made.result]
+    return [_result(op, made.result, shapes)]
 
 
 def build_slice(op: ir.Operation, shapes: Shapes, operand: Operand) -> list[ir.Value]:
     """The slice, taken or put, in a layout."""
-    layout = shapes.layout(op.result)
+    layout = ordered_layout(shapes.value(op.result))
     tensors = 2 if op.name == "tensor.insert_slice" else 1
-    values = [operand(op.operands[n], shapes.operand_layout(op, n)) for n in range(tensors)]
+    values = [_operand(op, n, shapes, operand) for n in range(tensors)]
     numbers = [part.place(layout) for part in _slice_numbers(op)]
     attributes = {
         f"static_{name}": ir.DenseI64ArrayAttr.get(part.static) for name, part in zip(_SLICE, numbers, strict=True)
@@ -131,7 +131,8 @@ def build_slice(op: ir.Operation, shapes: Shapes, operand: Operand) -> list[ir.V
     dynamic = [value for part in numbers for value in part.dynamic]
     segments = [1] * tensors + [len(part.dynamic) for part in numbers]
     attributes["operandSegmentSizes"] = ir.DenseI32ArrayAttr.get(segments)
-    return [ir.Operation.create(op.name, [_type(op.result, layout)], [*values, *dynamic], attributes).result]
+    made = ir.Operation.create(op.name, [_type(op.result, layout)], [*values, *dynamic], attributes)
+    return [_result(op, made.result, shapes)]
 
 
 def build_concat(op: ir.Operation, shapes: Shapes, operand: Operand) -> list[ir.Value]:
@@ -139,18 +140,29 @@ def build_concat(op: ir.Operation, shapes: Shapes, operand: Operand) -> list[ir.
 
     Of a `tensor.concat` along an inner dim IREE may make transposes and a concatenation along the outermost.
     """
-    layout = shapes.layout(op.result)
-    values = [operand(value, shapes.operand_layout(op, n)) for n, value in enumerate(op.operands)]
+    layout = ordered_layout(shapes.value(op.result))
+    values = [_operand(op, number, shapes, operand) for number in range(len(op.operands))]
     place = layout.place(ir.IntegerAttr(op.attributes["dim"]).value)
     type_ = _type(op.result, layout)
     sizes = [ir.RankedTensorType(value.type).shape[place] for value in values]
     if _DYNAMIC in sizes:
         dim = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), place)
-        return [ir.Operation.create("tensor.concat", [type_], values, {"dim": dim}).result]
+        made = ir.Operation.create("tensor.concat", [type_], values, {"dim": dim})
+        return [_result(op, made.result, shapes)]
     result = ir.Operation.create("tensor.empty", [type_], _sizes(values[0])).result
     for number, value in enumerate(values):
         result = _insert(value, result, place, sum(sizes[:number]))
-    return [result]
+    return [_result(op, result, shapes)]
+
+
+def _operand(op: ir.Operation, number: int, shapes: Shapes, operand: Operand) -> ir.Value:
+    """An operand with its dims in order, those of extent 1 too, as all of them have to agree."""
+    layout, ordered = shapes.ordered_layouts(op, number)
+    return reorder_units(operand(op.operands[number], layout), layout, ordered)
+
+
+def _result(op: ir.Operation, value: ir.Value, shapes: Shapes) -> ir.Value:
+    return reorder_units(value, ordered_layout(shapes.value(op.result)), shapes.layout(op.result))
 
 
 def _type(value: ir.Value, layout: Layout) -> ir.Type:

@@ -10,7 +10,7 @@ from iree.compiler.dialects import arith
 
 from prepass.ir.emit import erase_dead_producers, index_constant
 from prepass.ir.expressions import indexing_maps, loop_sizes
-from prepass.ir.layout.bodies import BodyOp, body_ops, copy_op, structured_op
+from prepass.ir.layout.bodies import BodyOp, body_ops, copy_op, structured_op, window_attributes
 from prepass.ir.layout.factors import Factor
 from prepass.ir.layout.layouts import Layout, Operand
 from prepass.ir.layout.shapes import Shapes
@@ -81,8 +81,7 @@ def build(op: ir.Operation, shapes: Shapes, operand: Operand) -> list[ir.Value]:
         erase_dead_producers([values[-1]])
         return [values[0]]
     if op.name in _POOLINGS and _is_standard(layouts):
-        attributes = {name: op.attributes[name] for name in ("strides", "dilations")}
-        return list(structured_op(_POOLINGS[op.name], values, inits, attributes, op).results)
+        return list(structured_op(_POOLINGS[op.name], values, inits, window_attributes(op), op).results)
     special = _body_rewriter(op, shapes, order, pieces, operand)
     return list(generic_op(op, values, inits, new_maps, special).results)
 

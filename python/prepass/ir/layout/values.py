@@ -34,6 +34,15 @@ def to_program(value: ir.Value, layout: Layout) -> ir.Value:
     return relayout(value, laid_out, program, Extents([Read(value, laid_out)]))
 
 
+def reorder_units(value: ir.Value, before: Layout, after: Layout) -> ir.Value:
+    """`value` in a layout that has its dims of extent 1 elsewhere."""
+    if before == after:
+        return value
+    axes = {(part.dim, part.piece): Axis(part.extent) for part in before.parts}
+    source, target = (tuple((axes[part.dim, part.piece],) for part in layout.parts) for layout in (before, after))
+    return relayout(value, source, target, Extents([Read(value, source)]))
+
+
 def free_value(value: ir.Value, layout: Layout) -> ir.Value:
     """A tensor that `is_free`, made in a layout."""
     op = defining_op(value)
