@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from prepass.checking.numerics import compare
-from prepass.simulator import simulate
+from prepass.simulator import compile_program, simulate
+from prepass.simulator.coverage import read_coverage
 
 pytestmark = pytest.mark.slow
 
@@ -39,3 +40,18 @@ def test_against_the_framework(corpus, model, pipeline):
     half = any(array.dtype == np.float16 for array in (*inputs, *expected))
     difference = compare(results, expected)
     assert difference.within((4e-3 if half else _TOLERANCE.get(model, 1e-5)) * max(largest, 1.0)), difference
+
+
+@pytest.mark.parametrize(
+    "model", ["models/clip1_sdpa", "models/vae64", "models/flux11", "convolution/gn_silu_conv_f16"]
+)
+def test_all_instructions_of_a_model_are_known(corpus, model, tmp_path):
+    path = corpus / f"{model}.mlir"
+    if not path.is_file():
+        pytest.skip(f"no {model} in the corpus")
+    for number, text in enumerate(compile_program(path).assembly):
+        (tmp_path / f"{number}.rocmasm").write_text(text)
+    coverage = read_coverage([tmp_path])
+    assert coverage.kernels > 0
+    assert not coverage.unknown
+    assert coverage.executed == set(coverage.families)

@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from prepass.simulator.errors import Fault
 from prepass.simulator.integers import INTEGERS
 from prepass.simulator.reals import REALS
 from prepass.simulator.waves import LANES, POISON
@@ -208,6 +209,37 @@ def test_accumulators_are_registers_of_their_own():
     waves = execute(text, make_waves({4: a}))
     assert waves.vector[0, 0].tolist() == a
     assert (waves.vector[3] == POISON).all()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "v_frobnicate_f32 v0, v4",
+        "v_add_f32 v0, v4, v8 op_sel:[1,0]",
+        "v_add_f32 v0, v4, v8 op_sel:[0,0,1]",
+        "v_add_f32 v0, v4, v8 mul:3",
+        "v_add_f32 v0, v4, v8 high",
+        "v_add_f32 v0, v4",
+        "v_add_f32 v0, v4, v[8:9]",
+        "v_add_f32 v0, v4, 1.5",
+        "v_add_f32 v48, v4, v8",
+        "v_add_f32 v0, v4, a16",
+        "v_add_f32 v0, v4, s102",
+        "v_add_f32 v0, v4, vcx",
+        "v_add_f32 s0, v4, v8",
+        "v_add_f64 v0, v[4:5], v[8:9]",
+        "v_add_u32 v0, -v4, v8",
+        "v_add_u32 v0, sext(v4), v8",
+        "v_mul_lo_u32 v0, v4, v8 clamp",
+        "v_mov_b64 v[0:1], 0x123456789",
+        "v_add_u32_sdwa v0, v4, v8 src0_sel:WORD_2",
+        "v_or_b32_sdwa v0, v4, v8 dst_sel:WORD_1 dst_unused:UNUSED_SEXT",
+        "v_cmp_lt_i64 vcc, 0x80000000, v[4:5]",
+    ],
+)
+def test_what_is_unknown_is_an_error(text):
+    with pytest.raises(Fault):
+        execute(text, make_waves())
 
 
 def test_indexed_registers():

@@ -81,8 +81,9 @@ class Constant:
             if kind == "f64" and not -16 <= value <= 64:
                 return (value & 0xFFFFFFFF) << 32
             wide = kind in ("f64", "u64", "i64")
-            if wide and not -(1 << 31) <= value < 1 << 32:
-                raise Fault(f"constant '{self.text}' has more than 32 bits")
+            # Whether a literal with its highest bit set is extended with zeros depends on the instruction.
+            if wide and not -(1 << 31) <= value < 1 << (31 if kind == "i64" else 32):
+                raise Fault(f"constant '{self.text}' is not supported as a 64-bit operand")
             return value & ((1 << 64) - 1 if wide else 0xFFFFFFFF)
         kind = kind if kind in _FLOAT_TYPES else {"u64": "f64", "i64": "f64"}.get(kind, "f32")
         value = float(self.text)

@@ -136,6 +136,8 @@ def _read_word(instruction: Instruction, number: int, kind: str, source: Source,
         raise Fault(f"a source of type {kind} is one register")
     if instruction.encoding == "sdwa" and number < 2:
         raw = select_part(raw, instruction.modifiers.get(f"src{number}_sel", "DWORD"), source.sign_extend)
+    if high and kind not in ("f16", "u16", "i16"):
+        raise Fault(f"op_sel on a source of type {kind} is not supported")
     if high:
         shifted = raw
         return lambda waves: shifted(waves) >> np.uint32(16)
