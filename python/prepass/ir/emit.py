@@ -12,7 +12,7 @@ from iree.compiler.dialects import arith
 
 from prepass.ir.axes import Axis, Group, Index, index_leaves, leaves, resolve
 from prepass.ir.expressions import Apply, Constant, Expr, Position, Read, Scalar, element_type, subexpressions
-from prepass.ir.match import defining_op
+from prepass.ir.match import defining_op, find_ops
 
 
 class Extents:
@@ -262,10 +262,18 @@ def erase_dead_producers(values: Sequence[ir.Value]) -> None:
         op = pending.pop()
         if not _is_pure(op) or any(next(iter(result.uses), None) is not None for result in op.results):
             continue
-        producers = {producer for operand in op.operands if (producer := defining_op(operand)) is not None}
+        producers = _producers(op)
         pending = [other for other in pending if other != op]
         pending.extend(producer for producer in producers if producer not in pending)
         op.erase()
+
+
+def _producers(op: ir.Operation) -> list[ir.Operation]:
+    """The ops whose results `op` reads, its regions included, in the order it reads them."""
+    inside = find_ops(op, lambda _: True)
+    operands = [operand for nested in inside for operand in nested.operands]
+    producers = dict.fromkeys(producer for operand in operands if (producer := defining_op(operand)) is not None)
+    return [producer for producer in producers if producer not in inside]
 
 
 def _is_pure(op: ir.Operation) -> bool:
