@@ -69,10 +69,11 @@ attention's kernel; VALU instructions and MFMAs those of its loop.
 
 ## When the query is fused
 
-On gfx942, where the attention has a config of `prepass-configure-attention` that goes through LDS, the head dim is a
-multiple of 32 and there are 256 queries or more. Each query belongs to one workgroup, so nothing is computed twice; a
-dispatch and two passes over the query are saved. A key belongs to all workgroups and is never fused. On other targets
-the rotation stays outside. `fuse=always` and `fuse=never` decide otherwise.
+On gfx942, where the attention has a config of `prepass-configure-attention` that goes through LDS and no mask, the head
+dim is a multiple of 32 up to 160, and the queries are 256 or more and fill whole tiles: beyond, registers run out. Each
+query belongs to one workgroup, so nothing is computed twice; a dispatch and two passes over the query are saved. A key
+belongs to all workgroups and is never fused. On other targets the rotation stays outside. `fuse=always` and
+`fuse=never` decide otherwise.
 """
 
 

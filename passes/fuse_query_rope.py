@@ -39,7 +39,7 @@ Left alone when, each with a remark that says so:
 - the query is rotated in pairs of neighbours and the key is not;
 - the rotated query, or a key that must change the order of its channels, has another use;
 - `fuse=auto`, and no target is known, or a rotation in the attention gains nothing there:
-  the target is not a GPU, it has no config in which the query fits, or queries are few;
+  the target is not gfx942, queries are few or dynamic, or the query would not fit its registers;
 - `fuse=never`.
 
 Source: https://iree.dev/reference/mlir-dialects/LinalgExt/#iree_linalg_extattention-linalgextattentionop

@@ -2,6 +2,7 @@
 """`prepass-fuse-query-rope`: attention with a rotated query on llvm-cpu against numpy, and its kernels for gfx942."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,9 @@ import prepass
 from prepass.amdgpu.inputs import compile_to_assembly
 from prepass.amdgpu.opcodes import Kind
 from prepass.checking.numerics import compare
+from prepass.ir.targets import Target
+from prepass.ir.targets.attention import reason_to_rotate_apart
+from prepass.ir.targets.attention_shape import AttentionShape
 
 from .conftest import GFX942, LLVM_CPU
 from .graphs import Graph, Tensor, softmax, tensor_type
@@ -80,6 +84,15 @@ def test_running_twice_equals_once():
     source, *_ = rotated_attention("stacked_pairs", "thd", 2, 32, 32, "bf16")
     once = prepass.Pipeline().fuse_query_rope(fuse="always").run(source).after
     assert prepass.Pipeline().fuse_query_rope(fuse="always").run(once).after == once
+
+
+def test_where_gfx942_rotates_the_query_apart():
+    shape = AttentionShape((24,), 4608, 128, 128, 4608, "bf16", value_transposed=True)
+    target = Target("rocm", "gfx942")
+    assert reason_to_rotate_apart(target, shape) is None
+    for changes in ({"m": 64}, {"m": None}, {"m": 4600}, {"masked": True}, {"k1": 192, "n": 192}, {"k1": 40, "n": 40}):
+        assert reason_to_rotate_apart(target, replace(shape, **changes))
+    assert reason_to_rotate_apart(Target("llvm-cpu"), shape)
 
 
 @pytest.mark.parametrize("element", ["f16", "bf16"])

@@ -59,6 +59,7 @@ SUBGROUP_SIZE = 64
 MFMA_KEYS = 16
 MANY_KEYS = 512
 MANY_QUERIES = 256
+MOST_ROTATED_CHANNELS = 160
 MANY_KEYS_MULTIPLE = 64
 
 _COPY_ELEMENTS = 8
@@ -166,11 +167,16 @@ def padded_keys(shape: AttentionShape) -> int | None:
 
 def reason_to_rotate_apart(shape: AttentionShape) -> str | None:
     """Why Q had better be rotated in a dispatch of its own, or None where it should be in that of the attention."""
-    if shape.m is None or shape.m < MANY_QUERIES:
+    if shape.m is None:
+        return "the number of queries is dynamic, which with a rotation takes more registers than there are"
+    if shape.m < MANY_QUERIES:
         return f"fewer than {MANY_QUERIES} queries are rotated in no time, wherever that is"
     tile = _attention_tile(replace(shape, k1_loops=2))
     if tile is None or not tile.in_lds or (shape.k1 or 0) % (2 * MFMA_KEYS):
         return "gfx942 has no config for the attention in which a rotated query fits"
+    # With 192 channels bf16 spills, with 256 a SIMD has one wave.
+    if (shape.k1 or 0) > MOST_ROTATED_CHANNELS or shape.masked or shape.m % (tile.waves * tile.rows):
+        return "a rotated query would take more registers than gfx942 has"
     return None
 
 
