@@ -198,11 +198,7 @@ class _Fusion:
     def _plan(self, ops: list[ir.Operation], source: ir.Value, form: Form) -> Plan:
         outputs = find_outputs(ops, source, availability(ops[0], self._weights), join=form == "results")
         if form == "packed":
-            plan = plan_packed(outputs, self._weights)
-            for member in plan.members:
-                if not self._weights.only_by(member.weight.value, ops):
-                    raise NoMatch("its weight is read elsewhere too, and packing would copy it", member.op)
-            return plan
+            return plan_packed(outputs, self._weights)
         results = plan_results(outputs)
         if self._form == "auto" and not results_fit(self._context.target, *innermost(results)):
             raise NoMatch("no full tile computes several results of this shape", ops[0])

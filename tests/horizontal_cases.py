@@ -94,8 +94,23 @@ def build(
         (first, a), (second, b) = values[:2]
         _add_gate(program, first, second, a)
         values[:2] = [("gated", a / (1 + np.exp(-a)) * b)]
-    program.results = values
+    program.results = [_add_copies(program, name, array) for name, array in values]
     return program
+
+
+def _add_copies(program, name, array) -> tuple[str, np.ndarray]:
+    """Two copies of a value, as a slice that is returned would be copied anyway."""
+    twice = np.stack([array, array])
+    loops = ", ".join(f"d{dim}" for dim in range(array.ndim))
+    kinds = ", ".join(['"parallel"'] * twice.ndim)
+    program.lines += [
+        f"%{name}y = tensor.empty() : {_type(twice)}",
+        f"%{name}x = linalg.generic {{indexing_maps = [affine_map<(c, {loops}) -> ({loops})>, "
+        f"affine_map<(c, {loops}) -> (c, {loops})>], iterator_types = [{kinds}]}} ins(%{name} : {_type(array)}) "
+        f"outs(%{name}y : {_type(twice)}) {{\n  ^bb0(%a: f32, %o: f32):\n    linalg.yield %a : f32\n"
+        f"  }} -> {_type(twice)}",
+    ]
+    return f"{name}x", twice
 
 
 def _add_linear(program, linear, number, x, values, rng) -> tuple[str, np.ndarray]:

@@ -50,14 +50,15 @@ def check(program, form, joined):
     [
         ([Linear(2, 4, bias="constant"), Linear(2, 4), Linear(2, 4, scale=0.5)], 3),
         ([Linear(2, 4, layout="heads", bias="constant"), Linear(2, 4, "kn", layout="heads")], 2),
-        ([Linear(2, 4, "bkn"), Linear(2, 4, "bkn"), Linear(3, 4)], 2),
+        ([Linear(2, 4, "bkn"), Linear(2, 4, "bkn"), Linear(3, 4)], None),
         ([Linear(2, 4), Linear(2, 4, depends_on=0)], 0),
         ([Linear(2, 4), Linear(2, 4, accumulates=True), Linear(2, 4, shorter=True)], 0),
     ],
     ids=["biases", "heads", "widths", "dependent", "near misses"],
 )
 def test_results_stay_the_same(linears, joined, form):
-    check(build(linears, 2, 6, 8), form, joined)
+    # Of different widths all are packed, as they have few rows.
+    check(build(linears, 2, 6, 8), form, {"results": 2, "packed": 3}[form] if joined is None else joined)
 
 
 @pytest.mark.parametrize(("form", "joined"), [("results", 2), ("packed", 0)])

@@ -11,6 +11,7 @@ from prepass.ir.attention.build import OP_NAME as ATTENTION
 from prepass.ir.elementwise import VIEWS, is_elementwise, moves_only
 from prepass.ir.expressions import indexing_maps
 
+_TENSOR_DIALECTS = ("linalg", "tensor", "iree_linalg_ext")
 _VALUE_OPERAND = 2
 _OPERANDS = 3
 
@@ -58,8 +59,8 @@ def is_transposed_later(value: ir.Value) -> bool:
                 if channels_last:
                     return True
             elif is_elementwise(user) and moves_only(user):
-                maps = indexing_maps(user) or []
-                if maps[0] != maps[-1]:
+                read, written = (indexing_maps(user) or [])[0], (indexing_maps(user) or [])[-1]
+                if read != written and len(read.results) == read.n_dims:
                     return True
     return False
 
@@ -81,6 +82,22 @@ def permute_operand(value: ir.Value, replacement: ir.Value, order: Sequence[int]
 def operand_maps(op: ir.Operation) -> list[ir.AffineMap]:
     """The indexing maps of an attention op."""
     return [ir.AffineMapAttr(attribute).value for attribute in ir.ArrayAttr(op.attributes["indexing_maps"])]
+
+
+def leaves_tensor_ops(value: ir.Value) -> bool:
+    """Whether an op that computes no tensor reads `value`, directly or reshaped: it is returned, or given away.
+
+    Such a value has memory of its own, into which a slice would be copied.
+    """
+    pending = [value]
+    while pending:
+        for use in pending.pop().uses:
+            user = use.owner.operation
+            if user.name in VIEWS:
+                pending.append(user.results[0])
+            elif user.name.partition(".")[0] not in _TENSOR_DIALECTS:
+                return True
+    return False
 
 
 def feeds_only_elementwise(value: ir.Value) -> bool:

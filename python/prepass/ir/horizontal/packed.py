@@ -12,13 +12,18 @@ from dataclasses import dataclass
 
 from iree.compiler import ir
 
-from prepass.ir.axes import Axis, Group, Index, index_leaves
+from prepass.ir.axes import Axis, Group, Index, index_leaves, static_extent
 from prepass.ir.elementwise import extract_slice, meet
 from prepass.ir.emit import Extents, relayout
 from prepass.ir.expressions import Read, element_type
 from prepass.ir.horizontal.alignment import Alignment, merge_loops, present
 from prepass.ir.horizontal.build import Computed, Laid, build_contraction, build_elementwise, hoist, read_key
-from prepass.ir.horizontal.consumers import attention_use, feeds_only_elementwise, permute_operand
+from prepass.ir.horizontal.consumers import (
+    attention_use,
+    feeds_only_elementwise,
+    leaves_tensor_ops,
+    permute_operand,
+)
 from prepass.ir.horizontal.members import Member, common_read
 from prepass.ir.horizontal.pack import Part, build_pack, check_extra, cut_columns
 from prepass.ir.horizontal.region import Output, extras, values_read
@@ -26,6 +31,8 @@ from prepass.ir.horizontal.unify import Leaf, unify
 from prepass.ir.horizontal.weights import Weights
 from prepass.ir.match import NoMatch
 
+# What reads so few may read them across: they are in one cache line.
+_FEW_ROWS = 16
 _COPY = "a slice would have to be copied for what reads it"
 
 
@@ -69,16 +76,21 @@ def plan_packed(outputs: Sequence[Output], weights: Weights) -> PackedPlan:
     orders = tuple(_order(output, part, alignment, layout, first) for output, part in zip(outputs, parts, strict=True))
     tensors = [layout, index_leaves(alignment.index(common_read(members).index)), (*inner, *contracted)]
     unify(outputs, lambda leaves: tensors.append(check_extra(leaves, outputs, parts, alignment)))
+    if any(leaves_tensor_ops(output.value) for output in outputs):
+        raise NoMatch(_COPY, first)
     loops = merge_loops((*layout, *contracted), tensors)
     return PackedPlan(tuple(outputs), members, alignment, parts, inner, contracted, loops, layout, orders)
 
 
 def _check_constant(outputs: Sequence[Output], weights: Weights) -> None:
     first = outputs[0].members[0]
+    ops = [output.members[0].op for output in outputs]
     for output in outputs:
         for member in output.members:
             if not weights.is_constant(member.weight.value):
                 raise NoMatch("packing weights that are no constants or parameters would copy them", member.op)
+            if not weights.only_by(member.weight.value, ops):
+                raise NoMatch("its weight is read elsewhere too, and packing would copy it", member.op)
             if element_type(member.weight.value) != element_type(first.weight.value):
                 raise NoMatch("the weights are of several types", member.op)
         if any(not weights.is_constant(read.value) for read in extras(output)):
@@ -94,7 +106,8 @@ def _order(output: Output, part: Part, alignment: Alignment, layout: Group, op: 
     if set(place) != set(index_leaves(index)):
         raise NoMatch("their results are cut in different ways", op)
     rank = len(index)
-    if index_leaves(index) == tuple(place) or feeds_only_elementwise(output.value):
+    few_rows = (static_extent(output.members[0].m) or _FEW_ROWS) < _FEW_ROWS
+    if index_leaves(index) == tuple(place) or (few_rows and feeds_only_elementwise(output.value)):
         return tuple(range(rank))
     places = [[place[axis] for axis in group] for group in index]
     whole = all(there == list(range(there[0], there[0] + len(there))) for there in places if there)
