@@ -24,7 +24,8 @@ padded before: the projections have 80 rows then, and all keys and values of a t
 finds. So a UNet takes one more dispatch. Padding moves up through ops that stay finite on zeros and that nothing else
 reads.
 
-Run it after prepass-raise-attention. It is not in prepass-default: whether the matrix instructions outweigh the mask
+Run it after prepass-raise-attention and before prepass-fuse-horizontal-contractions, after which K and V are slices of
+one result and are padded as such. It is not in prepass-default: whether the matrix instructions outweigh the mask
 and the copies depends on the number of queries and was not measured on the hardware.
 
 Left alone when, each with a remark that says so:

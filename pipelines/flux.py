@@ -10,16 +10,7 @@ from prepass.pipeline.named import ROCM, Flag, NamedPipeline, Step
 PIPELINE = NamedPipeline(
     "prepass-flux",
     "Diffusion transformers, such as Flux.",
-    (
-        Step("prepass-default", "What is safe on any model: 96 dispatches become 61."),
-        Step("prepass-fuse-horizontal-contractions", "Q, K and V of text, image and both are one dispatch each: 55."),
-        Step(
-            "prepass-fold-contraction-layouts",
-            "A projection with no other beside it writes the layout that is read, too: 53.",
-        ),
-        Step("canonicalize", "Removes reshapes that only the separate projections needed."),
-        Step("cse", "Inits that are equal become one."),
-    ),
+    (Step("prepass-default", "What is safe on any model: 96 dispatches become 53."),),
     (
         Flag(
             "--iree-dispatch-creation-enable-aggressive-fusion=true",

@@ -2,7 +2,7 @@
 """The pipeline for transformers: language models and text encoders.
 
 The counts in the reasons are static: dispatches of CLIP-L for gfx942 without an optimization level, each step or flag
-added to those above it, where no other model is named. O3 gives the same in the end.
+added to those above it. O3 gives the same in the end.
 """
 
 from prepass.pipeline.named import ROCM, Flag, NamedPipeline, Step
@@ -11,23 +11,15 @@ PIPELINE = NamedPipeline(
     "prepass-llm",
     "Transformers, such as language models and text encoders.",
     (
-        Step("prepass-default", "What is safe on any model: 199 dispatches become 163."),
+        Step("canonicalize", "Folds what exporters leave behind, before attention is looked for."),
+        Step("cse", "Equal producers become one value, and matchers compare values by identity."),
+        Step("prepass-raise-attention", "Keys can be padded once attention is one op."),
         Step(
             "prepass-pad-attention-keys",
             "Attention of 1500 frames uses matrix instructions, for a copy of what K and V are computed from; before "
-            "the next steps, so that the projections are joined that read the copy.",
+            "the projections are joined.",
         ),
-        Step("cse", "Keys and values of one tensor are padded once."),
-        Step(
-            "prepass-fuse-horizontal-contractions",
-            "Q, K and V are one dispatch, in the layout of heads: 115; their weights are packed once, at load.",
-        ),
-        Step(
-            "prepass-fold-contraction-layouts",
-            "So is what has no other beside it: the block of a cross attention takes 4 dispatches, 5 without.",
-        ),
-        Step("canonicalize", "Removes reshapes that only the separate projections needed."),
-        Step("cse", "Packed weights and inits that are equal become one."),
+        Step("prepass-default", "What is safe on any model: 199 dispatches become 115."),
     ),
     (
         Flag(
