@@ -6,6 +6,7 @@ import pytest
 from prepass.amdgpu.inputs import compile_to_assembly
 from prepass.pipelines.flux import PIPELINE as FLUX
 from prepass.pipelines.llm import PIPELINE as LLM
+from prepass.pipelines.sdxl import PIPELINE as SDXL
 
 from .conftest import GFX942
 from .dispatches import cost
@@ -42,3 +43,22 @@ def test_all_products_of_a_block_use_matrix_instructions(corpus, name, level):
     ]
     assert len(products) >= len(kernels) - 1  # The text of 77 tokens is padded in a copy.
     assert all(kernel.counts.mfmas and not kernel.spills for kernel in products)
+
+
+@pytest.mark.slow
+def test_the_vae_copies_and_transposes_nothing(corpus):
+    found = cost(corpus / "models" / "vae64.mlir", SDXL.as_text, "O3", *[flag.text for flag in SDXL.flags])
+    assert not [name for name in found.names if "memcpy" in name]
+    # Filters when the program is loaded, and the image on its way out.
+    assert sum("transpose" in name for name in found.names if "initializer" not in name) <= 1
+    assert found.transient_bytes <= 370e6
+
+
+@pytest.mark.slow
+def test_the_unet_stays_within_its_budget(corpus):
+    found = cost(corpus / "models" / "unet.mlir", SDXL.as_text, "O3", *[flag.text for flag in SDXL.flags])
+    assert found.dispatches <= 1080
+    assert found.transient_bytes <= 339e6
+    assert sum("transpose" in name for name in found.names if "initializer" not in name) <= 4
+    # Filters are read once, to be transposed when the program is loaded.
+    assert found.initializer_read_bytes <= 0.5 * found.weight_bytes

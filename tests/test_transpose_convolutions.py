@@ -10,6 +10,7 @@ import pytest
 import prepass
 from prepass.amdgpu.inputs import compile_to_assembly
 from prepass.checking.numerics import compare
+from prepass.errors import CompileError
 
 from .conftest import GFX942, LLVM_CPU
 from .graphs import DTYPES
@@ -45,7 +46,10 @@ def check(seed):
     program = random_program(seed)
     text, inputs = program.text(*program.images[-2:]), program.inputs()
     order = ["hwcf", "fhwc"][seed % 2]
-    wanted, _ = run(text, inputs, None)
+    try:
+        wanted, _ = run(text, inputs, None)
+    except CompileError:
+        pytest.skip("the compiler alone does not compile it")
     found, remarks = run(text, inputs, f"builtin.module(prepass-transpose-convolutions{{filters={order}}})")
     assert any("applied" in remark for remark in remarks)
     scale = max(1.0, *(float(np.abs(array).max()) for array in wanted))
