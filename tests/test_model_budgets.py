@@ -17,6 +17,7 @@ BUDGETS = [
     ("clip1_eager", LLM, 87),
     ("clip2_sdpa", LLM, 228),
     ("flux11", FLUX, 46),
+    ("vae64", SDXL, 105),
 ]
 
 
