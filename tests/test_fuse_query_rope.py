@@ -16,7 +16,8 @@ from prepass.ir.targets.attention import reason_to_rotate_apart
 from prepass.ir.targets.attention_shape import AttentionShape
 
 from .conftest import GFX942, LLVM_CPU
-from .graphs import Graph, Tensor, softmax, tensor_type
+from .dispatches import cost
+from .graphs import DTYPES, Graph, Tensor, softmax, tensor_type
 from .rope_forms import FORMS, begin
 
 FUSED = "builtin.module(prepass-fuse-query-rope{fuse=always},prepass-canonicalize-rope,canonicalize,cse)"
@@ -112,3 +113,24 @@ def test_kernels_for_gfx942(name, element):
     assert fused.hottest.counts.load_width() == 16
     assert fused.counts.accesses_of("load", width=2) == rotation.counts.accesses_of("load", width=2) == 0
     assert rotation.counts.total <= 200
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("level", ["O0", "O3"])
+@pytest.mark.parametrize("name", ["half_f16", "half_bf16", "halfT_bf16", "flux_bf16"])
+def test_exported_models(corpus, name, level):
+    """Attention with rotary embeddings from torch: two dispatches on gfx942, and stock's results on llvm-cpu."""
+    path = corpus / "rope" / f"{name}.mlir"
+    assert cost(path, "builtin.module(prepass-default)", level).dispatches <= 2
+    # 2 heads and 96 tokens for 24 and 4608.
+    small = path.read_text().replace("4608", "96").replace("3072", "256")
+    small = re.sub(r",24,(64|128)", r",2,\1", small).replace("[1,24,", "[1,2,")
+    small = re.sub(r"constant\.int 24$", "constant.int 2", small, flags=re.MULTILINE)
+    signature = re.search(r"func.func @main\((.*?)\) ->", small)[1]
+    rng = np.random.default_rng(0)
+    inputs = [
+        rng.normal(size=[int(size) for size in shape.split(",")]).astype(DTYPES[element])
+        for shape, element in re.findall(r"vtensor<\[([\d,]+)\],(\w+)>", signature)
+    ]
+    stock, ours = (run(small, inputs, pipeline, level) for pipeline in (None, "builtin.module(prepass-default)"))
+    assert compare(ours, stock).within(2e-2)
