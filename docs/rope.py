@@ -59,9 +59,9 @@ What the forms are:
 
 ## In attention
 
-{attention_heads} heads, {attention_tokens} queries and keys, {channels} channels, {element}, V as (n, k2), with O3. *Apart* has both
-rotations in dispatches of their own, *fused* has that of the query in the attention. Registers and LDS are those of the
-attention's kernel; VALU instructions and MFMAs those of its loop.
+{attention_heads} heads, {attention_tokens} queries and keys, {channels} channels, {element}, V as (n, k2), with O3.
+*Apart* has both rotations in dispatches of their own, *fused* has that of the query in the attention. Registers and LDS
+are those of the attention's kernel; VALU instructions and MFMAs those of its loop.
 
 | form | | dispatches | VGPRs | spills | LDS bytes | MFMAs | VALU | narrowest load in the loop |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- |
