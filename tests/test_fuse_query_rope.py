@@ -134,3 +134,24 @@ def test_exported_models(corpus, name, level):
     ]
     stock, ours = (run(small, inputs, pipeline, level) for pipeline in (None, "builtin.module(prepass-default)"))
     assert compare(ours, stock).within(2e-2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("level", ["O0", "O3"])
+def test_flux_attention_with_its_angles(corpus, level):
+    """Two dispatches for the tables of the two tensors of angles, one for the key, one for the rest."""
+    path = corpus / "seeds" / "flux_rope_attention.mlir"
+    flags = (*GFX942, f"--iree-opt-level={level}")
+    kernels = compile_to_assembly(path, pipeline="builtin.module(prepass-default)", flags=flags)
+    assert len(kernels) == cost(path, "builtin.module(prepass-default)", level).dispatches == 4
+    *_, key, attention = kernels
+    apart = "builtin.module(prepass-canonicalize-rope,prepass-configure-attention)"
+    *_, plain = compile_to_assembly(path, pipeline=apart, flags=flags)
+    assert key.counts.total <= 200
+    assert key.counts.accesses_of("load", width=2) == 0
+    assert attention.spills == 0
+    assert attention.metadata.lds_bytes <= 64 * 1024
+    loop, plain_loop = attention.hottest.counts, plain.hottest.counts
+    assert loop.mfmas == plain_loop.mfmas > 0
+    assert loop.kinds[Kind.VALU] <= plain_loop.kinds[Kind.VALU] + 10
+    assert loop.load_width() == 16
