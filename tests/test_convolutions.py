@@ -91,3 +91,61 @@ def test_random_convolutions_agree_with_numpy(seed):
 @pytest.mark.parametrize("seed", range(12, 150))
 def test_more_random_convolutions_agree_with_numpy(seed):
     check(random_case(seed))
+
+
+def torch_modules():
+    """Modules of torch with an input each, of every kind that torch has."""
+    import torch
+    from torch import nn
+
+    def image(channels, *sizes):
+        return torch.randn(2, channels, *sizes)
+
+    block = nn.Sequential(
+        nn.Conv2d(4, 32, 3, padding=1),
+        nn.GroupNorm(8, 32),
+        nn.SiLU(),
+        nn.Conv2d(32, 32, 3, padding=1, stride=2),
+        nn.GroupNorm(8, 32),
+        nn.SiLU(),
+        nn.Upsample(scale_factor=2, mode="nearest"),
+        nn.Conv2d(32, 4, 3, padding=1),
+    )
+    return {
+        "1-D": (nn.Conv1d(8, 12, 3, padding=1), image(8, 20)),
+        "2-D": (nn.Conv2d(8, 12, 3, padding=1, stride=2), image(8, 11, 9)),
+        "3-D": (nn.Conv3d(4, 6, 3, padding=1), image(4, 5, 6, 7)),
+        "dilated": (nn.Conv2d(8, 12, 3, padding=2, dilation=2), image(8, 11, 9)),
+        "grouped": (nn.Conv2d(8, 16, 3, padding=1, groups=4), image(8, 11, 9)),
+        "depthwise": (nn.Conv2d(8, 8, 3, padding=1, groups=8), image(8, 11, 9)),
+        "multiplier": (nn.Conv2d(8, 16, 3, padding=1, groups=8), image(8, 11, 9)),
+        "pointwise": (nn.Conv2d(8, 16, 1, stride=2), image(8, 11, 9)),
+        "patches": (nn.Conv2d(3, 16, 4, stride=4), image(3, 16, 12)),
+        "transposed": (nn.ConvTranspose2d(8, 6, 4, stride=2, padding=1), image(8, 7, 5)),
+        "grouped transposed": (nn.ConvTranspose2d(8, 6, 4, stride=2, padding=1, groups=2), image(8, 7, 5)),
+        "reflecting": (nn.Conv2d(8, 6, 3, padding=1, padding_mode="reflect"), image(8, 7, 5)),
+        "batch norm": (
+            nn.Sequential(nn.Conv2d(8, 6, 3), nn.BatchNorm2d(6), nn.GELU(), nn.MaxPool2d(2)),
+            image(8, 9, 9),
+        ),
+        "block": (block, image(4, 8, 8)),
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("element", ["float32", "float16"])
+def test_convolutions_of_torch_agree(element):
+    import torch
+    from iree.turbine.aot import export
+
+    torch.manual_seed(0)
+    for name, (module, x) in torch_modules().items():
+        narrow = getattr(torch, element)
+        module, x = module.eval().to(narrow), x.to(narrow)
+        text = str(export(module, args=(x,)).mlir_module)
+        compiled = prepass.compile(text, preset=PRESET, flags=[*LLVM_CPU, "--iree-input-type=torch"])
+        (result,) = prepass.run(compiled, x.numpy())
+        with torch.no_grad():
+            expected = module.float()(x.float()).numpy()
+        difference = compare([result], [expected])
+        assert difference.within(1e-4 if element == "float32" else 2e-2), (name, difference.largest)

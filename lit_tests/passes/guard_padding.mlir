@@ -47,3 +47,20 @@ func.func @alone(%x: tensor<4xf16>) -> tensor<6xf16> {
   } : tensor<4xf16> to tensor<6xf16>
   return %p : tensor<6xf16>
 }
+
+// -----
+
+// REMARK: applied: its padding stays apart, for vector loads
+// CHECK-LABEL: util.func public @depthwise(
+// CHECK: %[[P:.+]] = tensor.pad
+// CHECK: %[[B:.+]] = iree_tensor_ext.compute_barrier.start %[[P]]
+// CHECK: linalg.depthwise_conv_1d_ncw_cw ins(%[[B]],
+func.func @depthwise(%x: tensor<2x8x10xf16>, %w: tensor<8x3xf16>, %init: tensor<2x8x10xf32>) -> tensor<2x8x10xf32> {
+  %zero = arith.constant 0.0 : f16
+  %p = tensor.pad %x low[0, 0, 1] high[0, 0, 1] {
+  ^bb0(%a: index, %b: index, %c: index):
+    tensor.yield %zero : f16
+  } : tensor<2x8x10xf16> to tensor<2x8x12xf16>
+  %conv = linalg.depthwise_conv_1d_ncw_cw ins(%p, %w : tensor<2x8x12xf16>, tensor<8x3xf16>) outs(%init : tensor<2x8x10xf32>) -> tensor<2x8x10xf32>
+  return %conv : tensor<2x8x10xf32>
+}
