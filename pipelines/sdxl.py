@@ -34,5 +34,9 @@ PIPELINE = NamedPipeline(
             "and 369 MB of transient memory, not 404; llvm-cpu does not compile some such convolutions.",
             ROCM,
         ),
+        Flag(
+            "--iree-opt-outer-dim-concat=false",
+            "Joining embeddings in the outermost dim takes transposes, and O2 and O3 ask for it.",
+        ),
     ),
 )
