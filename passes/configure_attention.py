@@ -63,7 +63,8 @@ def _match_target(op: ir.Operation, known: Target | None) -> Target:
     return target
 
 
-def _match_attributes(op: ir.Operation, target: Target) -> dict[str, ir.Attribute]:
+def _match_config(op: ir.Operation, known: Target | None) -> tuple[Target, dict[str, ir.Attribute]]:
+    target = _match_target(op, known)
     shape = read_attention_shape(op)
     try:
         attributes = attention_attributes(target, shape)
@@ -74,7 +75,7 @@ def _match_attributes(op: ir.Operation, target: Target) -> dict[str, ir.Attribut
         raise PassFailure(f"{describe_location(op.location)}: error: {message}") from miss
     if not attributes:
         raise NoMatch(f"IREE's default for {target.name} is kept", op)
-    return attributes
+    return target, attributes
 
 
 @dataclass(frozen=True)
@@ -86,13 +87,9 @@ class ConfigureAttentionPass(Pass):
     phase = "executable-sources"
 
     def run(self, op: ir.Operation, context: PassContext) -> None:
-        for attention in walk_ops(op, OP_NAME):
-            try:
-                target = _match_target(attention, context.target)
-                attributes = _match_attributes(attention, target)
-            except NoMatch as miss:
-                context.missed_match(miss)
-                continue
+        for attention, (target, attributes) in context.matches(
+            walk_ops(op, OP_NAME), lambda attention: _match_config(attention, context.target)
+        ):
             for name, attribute in attributes.items():
                 attention.attributes[name] = attribute
             context.applied(attention, f"configured for {target.name}")

@@ -69,7 +69,8 @@ def _match_loops(op: ir.Operation) -> tuple[int, int, int]:
     return max(rows), max(columns), max(terms)
 
 
-def _match_attributes(op: ir.Operation) -> dict[str, ir.Attribute]:
+def _match_config(op: ir.Operation, known: Target | None) -> tuple[Target, dict[str, ir.Attribute]]:
+    target = _match_target(op, known)
     loops = rows, columns, terms = _match_loops(op)
     sizes = loop_sizes(op)
     extents = [sizes[loop] for loop in loops]
@@ -77,7 +78,7 @@ def _match_attributes(op: ir.Operation) -> dict[str, ir.Attribute]:
     tile = None if None in extents else results_tile(len(op.results), *extents, element)
     if tile is None:
         raise NoMatch("no tile divides its loops; IREE's default is kept", op)
-    return results_attributes(tile, len(sizes), rows, columns, terms, len(op.results), element)
+    return target, results_attributes(tile, len(sizes), rows, columns, terms, len(op.results), element)
 
 
 def _contracts_for_several(op: ir.Operation) -> bool:
@@ -94,13 +95,10 @@ class ConfigureContractionsPass(Pass):
     phase = "executable-sources"
 
     def run(self, op: ir.Operation, context: PassContext) -> None:
-        for contraction in filter(_contracts_for_several, walk_ops(op, "linalg.generic")):
-            try:
-                target = _match_target(contraction, context.target)
-                attributes = _match_attributes(contraction)
-            except NoMatch as miss:
-                context.missed_match(miss)
-                continue
+        contractions = filter(_contracts_for_several, walk_ops(op, "linalg.generic"))
+        for contraction, (target, attributes) in context.matches(
+            contractions, lambda contraction: _match_config(contraction, context.target)
+        ):
             for name, attribute in attributes.items():
                 contraction.attributes[name] = attribute
             context.applied(contraction, f"configured for {target.name}")

@@ -166,12 +166,9 @@ class DecomposeAttentionPass(Pass):
     dependent_dialects = ("arith", "linalg", "tensor")
 
     def run(self, op: ir.Operation, context: PassContext) -> None:
-        for attention in walk_ops(op, OP_NAME):
-            try:
-                operands = _match_operands(attention, context.target)
-            except NoMatch as miss:
-                context.missed_match(miss)
-                continue
+        for attention, operands in context.matches(
+            walk_ops(op, OP_NAME), lambda attention: _match_operands(attention, context.target)
+        ):
             context.applied(attention, "decomposed into two contractions and a softmax")
             context.count("decomposed")
             with ir.InsertionPoint(attention), attention.location:

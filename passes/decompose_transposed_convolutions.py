@@ -41,7 +41,7 @@ from dataclasses import dataclass
 from iree.compiler import ir
 
 from prepass.ir.emit import erase_dead_producers
-from prepass.ir.match import NoMatch, find_ops
+from prepass.ir.match import find_ops
 from prepass.ir.named_convolutions import LAYOUTS
 from prepass.ir.transposed_convolution.build import build_phases
 from prepass.ir.transposed_convolution.match import match_transposed
@@ -57,14 +57,9 @@ class DecomposeTransposedConvolutionsPass(Pass):
 
     def run(self, op: ir.Operation, context: PassContext) -> None:
         order = "fhwc" if context.target is not None and context.target.backend == "rocm" else "hwcf"
-        for convolution in find_ops(op, lambda found: found.name in LAYOUTS):
-            try:
-                transposed = match_transposed(convolution)
-            except NoMatch as miss:
-                context.missed_match(miss)
-                continue
-            if transposed is None:
-                continue
+        for convolution, transposed in context.matches(
+            find_ops(op, lambda found: found.name in LAYOUTS), match_transposed
+        ):
             context.applied(convolution, f"computed as the {transposed.phases} phases of its result")
             context.count("decomposed")
             with ir.InsertionPoint(transposed.last), convolution.location:

@@ -97,14 +97,10 @@ class FoldContractionLayoutsPass(Pass):
     def run(self, op: ir.Operation, context: PassContext) -> None:
         weights = Weights(op)
         # What follows a contraction is erased with it, so only those are collected.
-        for candidate in [found for found in walk_tensor_ops(op) if reduces(found)]:
-            try:
-                plan = _match(candidate, weights, context.target, self.when)
-            except NoMatch as miss:
-                context.missed_match(miss)
-                continue
-            if plan is None:
-                continue
+        for candidate, plan in context.matches(
+            [found for found in walk_tensor_ops(op) if reduces(found)],
+            lambda candidate: _match(candidate, weights, context.target, self.when),
+        ):
             context.applied(candidate, "writes its result as it is read, and reads its weight as it is stored")
             context.count("folded")
             replaced = [output.value for output in plan.outputs]

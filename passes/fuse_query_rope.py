@@ -89,14 +89,11 @@ class FuseQueryRopePass(Pass):
 
     def run(self, op: ir.Operation, context: PassContext) -> None:
         tables = Tables()
-        for candidate in walk_ops(op, OP_NAME):
-            if candidate.parent.operation.name == "flow.dispatch.region":
-                continue
-            try:
-                attention = _match(candidate, context.target, self.fuse)
-            except NoMatch as miss:
-                context.missed_match(miss)
-                continue
+        # One that is in a region was fused before.
+        candidates = [found for found in walk_ops(op, OP_NAME) if found.parent.operation.name != "flow.dispatch.region"]
+        for candidate, attention in context.matches(
+            candidates, lambda candidate: _match(candidate, context.target, self.fuse)
+        ):
             context.applied(candidate, "the query is rotated in the attention")
             context.count("fused")
             with ir.InsertionPoint(candidate), candidate.location:

@@ -75,12 +75,9 @@ class GuardPaddingPass(Pass):
     dependent_dialects = ("arith", "iree_tensor_ext", "tensor")
 
     def run(self, op: ir.Operation, context: PassContext) -> None:
-        for pad in walk_ops(op, "tensor.pad"):
-            try:
-                readers = _match_readers(pad, context.target)
-            except NoMatch as miss:
-                context.missed_match(miss)
-                continue
+        for pad, readers in context.matches(
+            walk_ops(op, "tensor.pad"), lambda pad: _match_readers(pad, context.target)
+        ):
             apart = [reader for reader in readers if reader.name.startswith(_DEPTHWISE)]
             for reader in apart:
                 context.applied(reader, "its padding stays apart, for vector loads")

@@ -166,12 +166,9 @@ class PadAttentionKeysPass(Pass):
     )
 
     def run(self, op: ir.Operation, context: PassContext) -> None:
-        for attention in walk_ops(op, OP_NAME):
-            try:
-                padding = _match_padding(attention, context.target, self.min_queries)
-            except NoMatch as miss:
-                context.missed_match(miss)
-                continue
+        for attention, padding in context.matches(
+            walk_ops(op, OP_NAME), lambda attention: _match_padding(attention, context.target, self.min_queries)
+        ):
             context.applied(attention, f"keys padded from {padding.keys} to {padding.padded}")
             context.count("padded")
             with ir.InsertionPoint(attention), attention.location:

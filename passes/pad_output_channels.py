@@ -97,12 +97,10 @@ class PadOutputChannelsPass(Pass):
     dependent_dialects = ("arith", "linalg", "tensor")
 
     def run(self, op: ir.Operation, context: PassContext) -> None:
-        for convolution in find_ops(op, lambda found: found.name in LAYOUTS):
-            try:
-                channels = _match_padded_channels(convolution, context.target)
-            except NoMatch as miss:
-                context.missed_match(miss)
-                continue
+        for convolution, channels in context.matches(
+            find_ops(op, lambda found: found.name in LAYOUTS),
+            lambda convolution: _match_padded_channels(convolution, context.target),
+        ):
             context.applied(convolution, f"computes {channels} output channels, for matrix instructions")
             context.count("padded")
             with ir.InsertionPoint(convolution), convolution.location:

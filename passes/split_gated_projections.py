@@ -196,14 +196,7 @@ class SplitGatedProjectionsPass(Pass):
     dependent_dialects = ("arith", "linalg", "math", "tensor")
 
     def run(self, op: ir.Operation, context: PassContext) -> None:
-        for candidate in walk_tensor_ops(op):
-            try:
-                projection = _match_projection(candidate)
-            except NoMatch as miss:
-                context.missed_match(miss)
-                continue
-            if projection is None:
-                continue
+        for candidate, projection in context.matches(walk_tensor_ops(op), _match_projection):
             context.applied(candidate, f"split in {len(projection.slices)}")
             context.count("split")
             for slice_op, cut in projection.slices:

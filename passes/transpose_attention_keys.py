@@ -84,12 +84,9 @@ class TransposeAttentionKeysPass(Pass):
     dependent_dialects = ("arith", "iree_tensor_ext", "linalg", "tensor")
 
     def run(self, op: ir.Operation, context: PassContext) -> None:
-        for attention in walk_ops(op, OP_NAME):
-            try:
-                key_map = _match_key_map(attention, context.target)
-            except NoMatch as miss:
-                context.missed_match(miss)
-                continue
+        for attention, key_map in context.matches(
+            walk_ops(op, OP_NAME), lambda attention: _match_key_map(attention, context.target)
+        ):
             with ir.InsertionPoint(attention), attention.location:
                 _build_transposed(attention, key_map)
             context.applied(attention, "K laid out with the keys innermost")

@@ -159,14 +159,7 @@ class UnfoldPatchesPass(Pass):
     def run(self, op: ir.Operation, context: PassContext) -> None:
         by_rows = context.target is not None and context.target.backend == "rocm"
         build = _build_by_rows if by_rows else _build_as_matrix
-        for convolution in find_ops(op, lambda found: found.name in LAYOUTS):
-            try:
-                found = _match_patches(convolution)
-            except NoMatch as miss:
-                context.missed_match(miss)
-                continue
-            if found is None:
-                continue
+        for convolution, found in context.matches(find_ops(op, lambda found: found.name in LAYOUTS), _match_patches):
             context.applied(convolution, "its patches are rows of a contraction")
             context.count("unfolded")
             with ir.InsertionPoint(convolution), convolution.location:

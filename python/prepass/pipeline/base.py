@@ -21,15 +21,17 @@ from __future__ import annotations
 import enum
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 from iree.compiler import ir
 
 from prepass.ir.locations import describe_location
 from prepass.ir.match import NoMatch
 from prepass.ir.targets import Target
+
+Match = TypeVar("Match")
 
 
 class RemarkKind(enum.Enum):
@@ -104,6 +106,24 @@ class PassContext:
     def missed_match(self, miss: NoMatch) -> None:
         """Record a failed match, at the op that made it fail."""
         self.missed(miss.op, miss.reason)
+
+    def matches(
+        self, ops: Iterable[ir.Operation], match: Callable[[ir.Operation], Match | None]
+    ) -> Iterator[tuple[ir.Operation, Match]]:
+        """The ops that match, each with what `match` returns for it, one after the other.
+
+        `match` raises NoMatch with the reason to leave an op alone, which becomes a remark, or
+        returns None for an op that it has nothing to say about. An op is matched once those
+        before it have been rewritten.
+        """
+        for op in ops:
+            try:
+                found = match(op)
+            except NoMatch as miss:
+                self.missed_match(miss)
+                continue
+            if found is not None:
+                yield op, found
 
     def warning(self, op: ir.Operation | ir.OpView, message: str) -> None:
         """Warn of something wrong in the program; it is shown even where no remarks are asked for."""

@@ -83,7 +83,7 @@ def find_groups(ops: Iterable[ir.Operation], weights: Weights) -> list[list[ir.O
         if found is None:
             continue
         result, contraction = found
-        for key in {_key(operand, contraction, op) for operand in _operands(result, contraction, weights)}:
+        for key in dict.fromkeys(_key(operand, contraction, op) for operand in _operands(result, contraction, weights)):
             groups.setdefault(key, []).append(op)
     taken: set[ir.Operation] = set()
     found_groups = []
@@ -102,8 +102,8 @@ def shared_source(ops: Sequence[ir.Operation], weights: Weights) -> ir.Value:
         result, contraction = contraction_result(op) or (None, None)
         if result is None or contraction is None:
             raise NoMatch("it is no contraction", op)
-        sources.append({operand.source.value for operand in _operands(result, contraction, weights)})
-    return next(iter(set.intersection(*sources)))
+        sources.append([operand.source.value for operand in _operands(result, contraction, weights)])
+    return next(value for value in sources[0] if all(value in others for others in sources))
 
 
 def lone_source(op: ir.Operation, weights: Weights) -> ir.Value | None:
