@@ -1,2 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""ROCm kernels and the table that says when each applies."""
+"""ROCm kernels and the table of their names. A kernel is imported when the table is first read.
+
+The first kernel of the table that matches an op is taken, so the better of two stands above the other.
+"""
+
+KERNELS: dict[str, str] = {
+    "direct-matmul": "prepass.kernels.contraction.matmul:MATMUL",
+}

@@ -27,6 +27,7 @@ PASSES: dict[str, str] = {
     "prepass-fuse-horizontal-contractions": (
         "prepass.passes.fuse_horizontal_contractions:FuseHorizontalContractionsPass"
     ),
+    "prepass-select-kernels": "prepass.passes.select_kernels:SelectKernelsPass",
     "prepass-raise-attention": "prepass.passes.raise_attention:RaiseAttentionPass",
     "prepass-transpose-convolutions": "prepass.passes.transpose_convolutions:TransposeConvolutionsPass",
 }

@@ -24,17 +24,19 @@ from prepass.pipeline.registry import default_registry
 # The flags of every program that runs passes, and whether each takes a value.
 PREPASS_FLAGS = {"prepass-load": True, "prepass-remarks": True}
 PREPASS_FLAGS_HELP = """\
-  --prepass-load=<file.py>       Add the passes that a Python file defines; may be given several times
+  --prepass-load=<file.py>       Add the passes and kernels that a Python file defines; may be given several times
   --prepass-remarks=<kind>       Print what passes did (applied), left alone and why (missed), or all
 """
 
 # Those of programs that compile as well.
-COMPILE_FLAGS = {**PREPASS_FLAGS, "prepass-preset": True}
+COMPILE_FLAGS = {**PREPASS_FLAGS, "prepass-preset": True, "prepass-kernels": True}
 COMPILE_FLAGS_HELP = (
     PREPASS_FLAGS_HELP
     + """\
   --prepass-preset=<name>        Use a named pipeline with the flags that belong to it; a flag or a pipeline that is
                                  given on the command line wins. `prepass pipelines <name>` shows them
+  --prepass-kernels=<names>      Let kernels of prepass compute the ops that they fit: none, default, all, or
+                                 names, separated by commas; `prepass kernels` lists them
 """
 )
 
@@ -79,7 +81,7 @@ def working(what: str) -> AbstractContextManager[object]:
 
 
 def load_files(command_line: CommandLine) -> None:
-    """Add the files of `--prepass-load` to the registry."""
+    """Add the passes and kernels in the files of `--prepass-load` to the registry."""
     for path in command_line.values.get("prepass-load", []):
         default_registry().add_file(path)
 

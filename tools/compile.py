@@ -22,9 +22,10 @@ from prepass.compiler.library import (
 )
 from prepass.errors import PrepassError
 from prepass.pipeline.base import PREPROCESSING
+from prepass.pipeline.kernels import parse_kernels, resolve_with_kernels
 from prepass.pipeline.manager import Instrumentation
 from prepass.pipeline.registry import default_registry
-from prepass.pipeline.resolve import Nest, mentions_prepass, resolve_pipeline
+from prepass.pipeline.resolve import ROOT, Nest, mentions_prepass, resolve_pipeline
 from prepass.tools.common import (
     COMPILE_FLAGS,
     COMPILE_FLAGS_HELP,
@@ -45,6 +46,7 @@ STOCK = "iree-compile"
 
 _PIPELINE = "iree-preprocessing-pass-pipeline"
 _PRESET = "prepass-preset"
+_KERNELS = "prepass-kernels"
 _OTHER_PREPROCESSING = ("iree-preprocessing-transform-spec-filename", "iree-preprocessing-pdl-spec-filename")
 # What iree-compile's own main takes, and whether each takes a value. The library does not know these.
 _DRIVER_FLAGS = {
@@ -93,7 +95,8 @@ def _main(arguments: list[str]) -> int:
     load_files(command_line)
     pipeline, flags = _with_preset(command_line)
     command_line.rest[:0] = flags
-    if not pipeline or not _runs_here(command_line, pipeline):
+    kernels = command_line.last(_KERNELS) or None
+    if not _runs_here(command_line, pipeline, kernels):
         return become_stock(STOCK, [*flags, *arguments])
     if len(command_line.positional) != 1:
         raise PrepassError(f"expected one input file, got {len(command_line.positional)}")
@@ -102,7 +105,8 @@ def _main(arguments: list[str]) -> int:
     # The compiler parses these for the process, so that flags it keeps globally count too.
     set_process_flags(PROGRAM, command_line.rest)
     session = new_session()
-    return _Driver(command_line, session, resolve_pipeline(pipeline, default_registry(), session.context)).run()
+    resolved = resolve_with_kernels(pipeline, kernels, session.context)
+    return _Driver(command_line, session, resolved or Nest(ROOT, ())).run()
 
 
 def _with_preset(command_line: CommandLine) -> tuple[str, list[str]]:
@@ -114,10 +118,12 @@ def _with_preset(command_line: CommandLine) -> tuple[str, list[str]]:
     return pipeline or preset.as_text, preset.flags_beside(command_line.rest)
 
 
-def _runs_here(command_line: CommandLine, pipeline: str) -> bool:
+def _runs_here(command_line: CommandLine, pipeline: str, kernels: str | None) -> bool:
     """Whether prepass passes are to run; checks the pipeline in any case, which iree-compile does not."""
-    if not mentions_prepass(pipeline, default_registry()):
-        resolve_pipeline(pipeline, default_registry(), Session().context)
+    selects = kernels is not None and parse_kernels(kernels) != ("none",)
+    if not selects and not (pipeline and mentions_prepass(pipeline, default_registry())):
+        if pipeline:
+            resolve_pipeline(pipeline, default_registry(), Session().context)
         return False
     return command_line.last("compile-mode", "std") in _MODES
 

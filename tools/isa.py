@@ -202,6 +202,7 @@ def _read(path: str, command_line: CommandLine) -> list[KernelFigures]:
     options = CompileOptions(
         pipeline=pipelines[0] if pipelines else None,
         preset=command_line.last("prepass-preset") or None,
+        kernels=command_line.last("prepass-kernels") or None,
         flags=command_line.rest,
         on_remark=remark_printer(command_line) if "prepass-remarks" in command_line.values else None,
     )

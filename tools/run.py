@@ -69,8 +69,8 @@ def _main(arguments: list[str]) -> int:
     path = command_line.positional[0]
     check_input(path)
     if _is_compiled(path):
-        if command_line.last("pass-pipeline") or command_line.last("prepass-preset"):
-            raise PrepassError(f"'{path}' is compiled already; a pass pipeline needs MLIR")
+        if any(command_line.last(flag) for flag in ("pass-pipeline", "prepass-preset", "prepass-kernels")):
+            raise PrepassError(f"'{path}' is compiled already; a pass pipeline and kernels need MLIR")
         return _run_module(path, command_line)
     with tempfile.TemporaryDirectory(prefix="prepass-run-") as directory:
         program = Path(directory, "module.vmfb")
@@ -89,6 +89,7 @@ def _compile(source: Path, command_line: CommandLine) -> bytes:
         source,
         pipeline=command_line.last("pass-pipeline") or None,
         preset=command_line.last("prepass-preset") or None,
+        kernels=command_line.last("prepass-kernels") or None,
         flags=[*compile_flags(_devices(command_line)[0]), *command_line.values.get("compile-flag", [])],
         on_remark=remark_printer(command_line),
     )

@@ -101,6 +101,7 @@ def _simulate(path: str, command_line: CommandLine) -> int:
             Path(path),
             pipeline=command_line.last("pass-pipeline") or None,
             preset=command_line.last("prepass-preset") or None,
+            kernels=command_line.last("prepass-kernels") or None,
             flags=command_line.rest,
             start=command_line.last("compile-from", "start"),
             on_remark=remark_printer(command_line),

@@ -35,13 +35,14 @@ class CompileOptions:
 
     pipeline: str | Pipeline | None = None
     preset: str | None = None
+    kernels: str | None = None
     flags: Sequence[str] = ()
     on_remark: RemarkHandler | None = field(default=None, compare=False)
 
     @property
     def given(self) -> bool:
         """Whether any option is set."""
-        return bool(self.pipeline or self.preset or self.flags)
+        return bool(self.pipeline or self.preset or self.kernels or self.flags)
 
 
 def read_program(source: Path | bytes, options: CompileOptions | None = None) -> list[KernelFigures]:
@@ -58,6 +59,7 @@ def read_program(source: Path | bytes, options: CompileOptions | None = None) ->
             source,
             pipeline=options.pipeline,
             preset=options.preset,
+            kernels=options.kernels,
             flags=_with_target(options.flags),
             on_remark=options.on_remark,
         )
@@ -85,13 +87,14 @@ def compile_to_assembly(
     *,
     pipeline: str | Pipeline | None = None,
     preset: str | None = None,
+    kernels: str | Sequence[str] | None = None,
     flags: Sequence[str] = (),
     on_remark: RemarkHandler | None = None,
 ) -> list[KernelFigures]:
     """Compile a module for an AMD GPU and read its kernels. Arguments as for `prepass.compile`."""
     with tempfile.TemporaryDirectory(prefix="prepass-isa-") as directory:
         dump = f"--iree-hal-dump-executable-intermediates-to={directory}"
-        compile(source, pipeline=pipeline, preset=preset, flags=[*flags, dump], on_remark=on_remark)
+        compile(source, pipeline=pipeline, preset=preset, kernels=kernels, flags=[*flags, dump], on_remark=on_remark)
         # By the number of the dispatch: the second before the tenth.
         files = sorted(
             Path(directory).glob("*.rocmasm"), key=lambda path: [int(n) for n in re.findall(r"\d+", path.name)]

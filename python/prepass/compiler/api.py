@@ -17,8 +17,8 @@ from prepass.errors import CompileError, PrepassError
 from prepass.ir.parse import ModuleSource, read_module
 from prepass.pipeline.base import RemarkHandler
 from prepass.pipeline.builder import Pipeline
+from prepass.pipeline.kernels import parse_kernels, resolve_with_kernels
 from prepass.pipeline.registry import default_registry
-from prepass.pipeline.resolve import resolve_pipeline
 
 # A .vmfb is a zip archive around a flatbuffer, or with some flags the flatbuffer alone.
 VMFB_MAGICS = (b"PK\x03\x04", b"IREE")
@@ -29,6 +29,7 @@ def compile(  # noqa: A001: the name users look for, as in `prepass.compile(...)
     *,
     pipeline: str | Pipeline | None = None,
     preset: str | None = None,
+    kernels: str | Sequence[str] | None = None,
     flags: Sequence[str] = (),
     hooks: Mapping[str, Hook] | None = None,
     on_remark: RemarkHandler | None = None,
@@ -42,6 +43,8 @@ def compile(  # noqa: A001: the name users look for, as in `prepass.compile(...)
       pipeline: Runs where IREE's preprocessing pipeline does, target devices assigned.
       preset: A named pipeline, run where `pipeline` would be, and compiled with
         the flags that belong to it. A `pipeline` or a flag that is given wins.
+      kernels: The kernels to choose from, "none", "default", "all" or names, instead of those that the
+        pipeline chooses from. See `prepass-select-kernels`.
       flags: Any flags of iree-compile that say how to compile. Flags that the
         compiler keeps per process, such as `--mlir-timing`, are honoured by
         compiling in a process of its own; hooks cannot follow it there.
@@ -68,8 +71,8 @@ def compile(  # noqa: A001: the name users look for, as in `prepass.compile(...)
     if _needs_process(session, flags):
         if hooks or on_remark:
             raise PrepassError("hooks and on_remark cannot be used with flags that the compiler keeps per process")
-        return _compile_in_process(contents, text, [f"--compile-from={start}", *flags])
-    resolved = resolve_pipeline(text, default_registry(), session.context) if text else None
+        return _compile_in_process(contents, text, kernels, [f"--compile-from={start}", *flags])
+    resolved = resolve_with_kernels(text, kernels, session.context)
     with Compilation(session, contents, name, start=start) as compilation:
         by_phase = compilation.pipeline_hooks(resolved, on_remark=on_remark) if resolved else {}
         for phase, hook in (hooks or {}).items():
@@ -95,12 +98,16 @@ def _needs_process(session: Session, flags: Sequence[str]) -> bool:
     return False
 
 
-def _compile_in_process(contents: bytes, pipeline: str, flags: Sequence[str]) -> bytes:
+def _compile_in_process(
+    contents: bytes, pipeline: str, kernels: str | Sequence[str] | None, flags: Sequence[str]
+) -> bytes:
     with tempfile.TemporaryDirectory(prefix="prepass-") as directory:
         source, output = Path(directory, "module.mlir"), Path(directory, "module.vmfb")
         source.write_bytes(contents)
         command = [sys.executable, "-m", "prepass.tools.compile", str(source), "-o", str(output), *flags]
         command += [f"--prepass-load={path}" for path in default_registry().files]
+        if kernels is not None:
+            command.append(f"--prepass-kernels={','.join(parse_kernels(kernels))}")
         if pipeline:
             command.append(f"--iree-preprocessing-pass-pipeline={pipeline}")
         finished = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False)

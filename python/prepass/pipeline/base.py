@@ -158,6 +158,7 @@ class Pass:
         compiled, wherever it stands in the pipeline. `prepass-opt` knows no phases
         and runs it where it stands.
       followed_by: Passes of later phases that are run too where this one is.
+      precedes: Passes of the same later phase that run after this one, wherever they stand in the pipeline.
     """
 
     name: ClassVar[str]
@@ -165,6 +166,7 @@ class Pass:
     dependent_dialects: ClassVar[tuple[str, ...]] = ()
     phase: ClassVar[str] = PREPROCESSING
     followed_by: ClassVar[tuple[str, ...]] = ()
+    precedes: ClassVar[tuple[str, ...]] = ()
 
     def run(self, op: ir.Operation, context: PassContext) -> None:
         """Rewrite the IR nested in `op` in place.

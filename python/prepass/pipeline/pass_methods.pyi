@@ -39,6 +39,8 @@ class PassMethods:
         """Accumulate in f32 or i32, and truncate once at the end."""
     def raise_attention(self, *, fill_limit: float = -10000.0) -> Pipeline:
         """Raise decomposed attention to `iree_linalg_ext.attention`."""
+    def select_kernels(self, *, kernels: tuple[str, ...] = ('default',)) -> Pipeline:
+        """Compute ops by kernels of prepass where one fits."""
     def simplify_casts(self, *, mode: Literal['exact', 'fast'] = 'exact') -> Pipeline:
         """Remove casts that change nothing, and move the others to where they fuse."""
     def split_gated_projections(self) -> Pipeline:

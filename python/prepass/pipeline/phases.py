@@ -25,8 +25,20 @@ def split_by_phase(pipeline: Nest, registry: Registry) -> dict[str, Nest]:
                 later.setdefault(follower.phase, {}).setdefault(name, follower())
     pipelines = {PREPROCESSING: Nest(ROOT, _without_later(pipeline.elements))}
     for phase, passes in later.items():
-        pipelines[phase] = Nest(ROOT, tuple(map(PythonPass, passes.values())))
+        pipelines[phase] = Nest(ROOT, tuple(map(PythonPass, _in_order(passes))))
     return pipelines
+
+
+def _in_order(passes: dict[str, Pass]) -> list[Pass]:
+    """As in the pipeline, but each before those that it precedes."""
+    waiting = list(passes.values())
+    ordered: list[Pass] = []
+    while waiting:
+        preceded = {name for other in waiting for name in other.precedes}
+        following = next((instance for instance in waiting if instance.name not in preceded), waiting[0])
+        waiting.remove(following)
+        ordered.append(following)
+    return ordered
 
 
 def _without_later(elements: tuple[Element, ...]) -> tuple[Element, ...]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Which passes and named pipelines exist: ours, installed third parties', and loaded files'."""
+"""Which passes, named pipelines and kernels exist: ours, installed third parties', and loaded files'."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 from prepass.errors import PrepassError, did_you_mean
+from prepass.ir.kernels.kernel import Kernel
+from prepass.kernels import KERNELS
 from prepass.passes import PASSES
 from prepass.pipeline.base import Pass
 from prepass.pipeline.named import NamedPipeline
 from prepass.pipelines import PIPELINES
 
 ENTRY_POINT_GROUP = "prepass.passes"
+KERNEL_ENTRY_POINT_GROUP = "prepass.kernels"
 PREFIX = "prepass-"
 
 
@@ -31,23 +34,29 @@ class Registry:
     def __init__(self) -> None:
         self._passes: dict[str, Callable[[], object]] = {}
         self._pipelines: dict[str, Callable[[], object]] = {}
+        self._kernels: dict[str, Callable[[], object]] = {}
         self._providers: dict[str, str] = {}
         self.files: list[Path] = []
 
-    def add_table(self, passes: Mapping[str, str], pipelines: Mapping[str, str]) -> None:
+    def add_table(
+        self, passes: Mapping[str, str], pipelines: Mapping[str, str], kernels: Mapping[str, str] | None = None
+    ) -> None:
         """Add `name → "module:attribute"` tables of this package."""
         for name, path in passes.items():
             self._add(self._passes, name, functools.partial(_load_object, path), "prepass")
         for name, path in pipelines.items():
             self._add(self._pipelines, name, functools.partial(_load_object, path), "prepass")
+        for name, path in (kernels or {}).items():
+            self._add(self._kernels, name, functools.partial(_load_object, path), "prepass")
 
     def add_entry_point(self, entry_point: EntryPoint) -> None:
-        """Add a pass that an installed distribution provides under its entry point's name."""
+        """Add a pass, or a kernel, that an installed distribution provides under its entry point's name."""
         provider = entry_point.dist.name if entry_point.dist else entry_point.module
-        self._add(self._passes, entry_point.name, entry_point.load, provider)
+        table = self._kernels if entry_point.group == KERNEL_ENTRY_POINT_GROUP else self._passes
+        self._add(table, entry_point.name, entry_point.load, provider)
 
     def add_file(self, path: str | Path) -> None:
-        """Run a Python file and add every pass and named pipeline that it defines."""
+        """Run a Python file and add every pass, named pipeline and kernel that it defines."""
         module = _import_file(Path(path))
         self.files.append(Path(path))
         for value in list(vars(module).values()):
@@ -57,6 +66,8 @@ class Registry:
                 self._add(self._passes, value.name, functools.partial(_identity, value), str(path))
             elif isinstance(value, NamedPipeline):
                 self._add(self._pipelines, value.name, functools.partial(_identity, value), str(path))
+            elif isinstance(value, Kernel):
+                self._add(self._kernels, value.name, functools.partial(_identity, value), str(path))
 
     def pass_names(self) -> list[str]:
         """The names of all passes, sorted."""
@@ -65,6 +76,10 @@ class Registry:
     def pipeline_names(self) -> list[str]:
         """The names of all named pipelines, sorted."""
         return sorted(self._pipelines)
+
+    def kernel_names(self) -> list[str]:
+        """The names of all kernels, in the order in which they are tried: ours last, so that others can be better."""
+        return sorted(self._kernels, key=lambda name: self._providers[name] == "prepass")
 
     def provider(self, name: str) -> str:
         """Which distribution or file a name comes from."""
@@ -95,6 +110,15 @@ class Registry:
             raise PrepassError(f"unknown pipeline '{name}'{did_you_mean(name, self.pipeline_names())}")
         return found
 
+    def kernel(self, name: str) -> Kernel:
+        """The kernel called `name`. Raises PrepassError with the nearest name."""
+        if name not in self._kernels:
+            raise PrepassError(f"unknown kernel '{name}'{did_you_mean(name, self.kernel_names())}")
+        found = self._load(self._kernels[name], name)
+        if not isinstance(found, Kernel):
+            raise PrepassError(f"'{name}' of {self.provider(name)} is not a Kernel: {found!r}")
+        return found
+
     def _load(self, factory: Callable[[], object], name: str) -> object:
         try:
             return factory()
@@ -112,9 +136,10 @@ class Registry:
 def default_registry() -> Registry:
     """The registry that programs use; `--prepass-load` adds to it."""
     registry = Registry()
-    registry.add_table(PASSES, PIPELINES)
-    for entry_point in entry_points(group=ENTRY_POINT_GROUP):
-        registry.add_entry_point(entry_point)
+    registry.add_table(PASSES, PIPELINES, KERNELS)
+    for group in (ENTRY_POINT_GROUP, KERNEL_ENTRY_POINT_GROUP):
+        for entry_point in entry_points(group=group):
+            registry.add_entry_point(entry_point)
     return registry
 
 

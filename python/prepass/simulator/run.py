@@ -49,6 +49,7 @@ def compile_program(
     *,
     pipeline: str | Pipeline | None = None,
     preset: str | None = None,
+    kernels: str | Sequence[str] | None = None,
     flags: Sequence[str] = (),
     start: str = "start",
     hooks: Mapping[str, Hook] | None = None,
@@ -69,6 +70,7 @@ def compile_program(
             source,
             pipeline=pipeline,
             preset=preset,
+            kernels=kernels,
             flags=[*FLAGS, *flags, dump],
             hooks={**hooks, _TARGETS: read},
             start=start,
@@ -97,6 +99,7 @@ def simulate(
     inputs: Sequence[np.ndarray],
     *,
     pipeline: str | Pipeline | None = None,
+    kernels: str | Sequence[str] | None = None,
     flags: Sequence[str] = (),
     start: str = "start",
     function: str | None = None,
@@ -108,6 +111,7 @@ def simulate(
       source: A module, MLIR text, bytecode, or a path, as for `prepass.compile`.
       inputs: The arguments of the function. An argument of type bf16 may be given as float32.
       pipeline: Runs where IREE's preprocessing pipeline does.
+      kernels: The kernels to choose from, as for `prepass.compile`.
       flags: Flags of iree-compile; those that choose gfx942 are added.
       start: The phase that the module has been through already, as `--compile-from`.
       function: The exported function's name; may be left out when there is one.
@@ -121,7 +125,7 @@ def simulate(
       CompileError: The compiler's diagnostics.
       PrepassError: Anything else that is wrong with the arguments.
     """
-    program = compile_program(source, pipeline=pipeline, flags=flags, start=start)
+    program = compile_program(source, pipeline=pipeline, kernels=kernels, flags=flags, start=start)
     return run_program(program, inputs, function=function, parameters=parameters)
 
 

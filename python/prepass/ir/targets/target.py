@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 from iree.compiler import ir
 
+VARIANT = "hal.executable.variant"
+
 # The HAL dialect has no Python accessors for these attributes, so their text is read.
 _EXECUTABLE_TARGET = re.compile(r'#hal\.executable\.target<"(?P<backend>[^"]+)"')
 _ARCHITECTURE = re.compile(r'#iree_gpu\.target<arch = "([^"]+)"')
@@ -46,14 +48,18 @@ def find_target(module: ir.Operation) -> Target | None:
     return targets.pop() if len(targets) == 1 else None
 
 
+def enclosing_variant(op: ir.Operation) -> ir.Operation | None:
+    """The `hal.executable.variant` that an op is in, or None when it is in none."""
+    parent = op.parent
+    while parent is not None and parent.operation.name != VARIANT:
+        parent = parent.operation.parent
+    return None if parent is None else parent.operation
+
+
 def executable_target(op: ir.Operation) -> Target | None:
     """The target of the `hal.executable.variant` that an op is in, or None when it is in none."""
-    parent = op.parent
-    while parent is not None and parent.operation.name != "hal.executable.variant":
-        parent = parent.operation.parent
-    if parent is None:
-        return None
-    return next(_executable_targets(str(parent.operation.attributes["target"])), None)
+    variant = enclosing_variant(op)
+    return None if variant is None else next(_executable_targets(str(variant.attributes["target"])), None)
 
 
 def _device_attributes(module: ir.Operation) -> Iterator[str]:
