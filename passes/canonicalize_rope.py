@@ -77,6 +77,7 @@ class CanonicalizeRopePass(Pass):
     """Bring rotary embeddings to one form that vectorises."""
 
     name = "prepass-canonicalize-rope"
+    followed_by = ("prepass-configure-rope",)
     dependent_dialects = ("arith", "complex", "flow", "iree_tensor_ext", "linalg", "math", "tensor")
 
     def run(self, op: ir.Operation, context: PassContext) -> None:

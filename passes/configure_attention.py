@@ -46,25 +46,14 @@ from prepass.ir.attention.build import OP_NAME
 from prepass.ir.attention.read import read_attention_shape
 from prepass.ir.locations import describe_location
 from prepass.ir.match import NoMatch, walk_ops
-from prepass.ir.targets import Target, executable_target
+from prepass.ir.targets import Target, target_to_configure
 from prepass.ir.targets.attention import attention_attributes
 from prepass.ir.targets.attention_shape import NoConfig
 from prepass.pipeline.base import Pass, PassContext
 
-_CONFIGS = ("compilation_info", "lowering_config")
-
-
-def _match_target(op: ir.Operation, known: Target | None) -> Target:
-    if any(name in op.attributes for name in _CONFIGS):
-        raise NoMatch("the op has a lowering config already", op)
-    target = executable_target(op) or known
-    if target is None:
-        raise NoMatch("no target is known for the op", op)
-    return target
-
 
 def _match_config(op: ir.Operation, known: Target | None) -> tuple[Target, dict[str, ir.Attribute]]:
-    target = _match_target(op, known)
+    target = target_to_configure(op, known)
     shape = read_attention_shape(op)
     try:
         attributes = attention_attributes(target, shape)

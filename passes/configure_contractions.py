@@ -36,22 +36,9 @@ from iree.compiler import ir
 
 from prepass.ir.expressions import element_type, indexing_maps, loop_sizes
 from prepass.ir.match import NoMatch, walk_ops
-from prepass.ir.targets import Target, executable_target
+from prepass.ir.targets import Target, target_to_configure
 from prepass.ir.targets.gfx942_contractions import results_attributes, results_tile
 from prepass.pipeline.base import Pass, PassContext
-
-_CONFIGS = ("compilation_info", "lowering_config")
-
-
-def _match_target(op: ir.Operation, known: Target | None) -> Target:
-    if any(name in op.attributes for name in _CONFIGS):
-        raise NoMatch("the op has a lowering config already", op)
-    target = executable_target(op) or known
-    if target is None:
-        raise NoMatch("no target is known for the op", op)
-    if target.architecture != "gfx942":
-        raise NoMatch(f"IREE's default for {target.name} is kept", op)
-    return target
 
 
 def _match_loops(op: ir.Operation) -> tuple[int, int, int]:
@@ -70,7 +57,9 @@ def _match_loops(op: ir.Operation) -> tuple[int, int, int]:
 
 
 def _match_config(op: ir.Operation, known: Target | None) -> tuple[Target, dict[str, ir.Attribute]]:
-    target = _match_target(op, known)
+    target = target_to_configure(op, known)
+    if target.architecture != "gfx942":
+        raise NoMatch(f"IREE's default for {target.name} is kept", op)
     loops = rows, columns, terms = _match_loops(op)
     sizes = loop_sizes(op)
     extents = [sizes[loop] for loop in loops]

@@ -13,6 +13,8 @@ class PassMethods:
         """Attach a lowering config to every attention op."""
     def configure_contractions(self) -> Pipeline:
         """Attach a lowering config to every contraction with several results."""
+    def configure_rope(self) -> Pipeline:
+        """Attach a lowering config to every rotary embedding that prepass has built."""
     def decompose_attention(self) -> Pipeline:
         """Turn small attention into two contractions and a softmax, where a CPU is faster with them."""
     def decompose_transposed_convolutions(self) -> Pipeline:

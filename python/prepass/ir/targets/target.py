@@ -9,12 +9,16 @@ from dataclasses import dataclass
 
 from iree.compiler import ir
 
+from prepass.ir.match import NoMatch
+
 VARIANT = "hal.executable.variant"
 
 # The HAL dialect has no Python accessors for these attributes, so their text is read.
 _EXECUTABLE_TARGET = re.compile(r'#hal\.executable\.target<"(?P<backend>[^"]+)"')
 _ARCHITECTURE = re.compile(r'#iree_gpu\.target<arch = "([^"]+)"')
 _VECTOR_BYTES = re.compile(r"native_vector_size = (\d+)")
+
+_CONFIGS = ("compilation_info", "lowering_config")
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,19 @@ def executable_target(op: ir.Operation) -> Target | None:
     """The target of the `hal.executable.variant` that an op is in, or None when it is in none."""
     variant = enclosing_variant(op)
     return None if variant is None else next(_executable_targets(str(variant.attributes["target"])), None)
+
+
+def target_to_configure(op: ir.Operation, known: Target | None) -> Target:
+    """The target that an op is to get a lowering config for: its executable's, or else the `known` one.
+
+    Raises NoMatch when there is none, or when the op has a config.
+    """
+    if any(name in op.attributes for name in _CONFIGS):
+        raise NoMatch("the op has a lowering config already", op)
+    target = executable_target(op) or known
+    if target is None:
+        raise NoMatch("no target is known for the op", op)
+    return target
 
 
 def _device_attributes(module: ir.Operation) -> Iterator[str]:
