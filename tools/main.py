@@ -10,8 +10,6 @@ import sys
 from collections.abc import Sequence
 
 from iree.compiler import version as compiler_version
-from rich.console import Console
-from rich.table import Table
 
 import prepass
 from prepass.compiler.library import SUPPORTED_VERSION, check_version
@@ -20,6 +18,8 @@ from prepass.pipeline.options import options_of, print_value
 from prepass.pipeline.registry import Registry, default_registry
 from prepass.plugin import library_path
 from prepass.tools.common import run_program
+from prepass.tools.kernels import list_kernels, show_kernel
+from prepass.tools.tables import print_table
 
 PROGRAM = "prepass"
 
@@ -38,9 +38,13 @@ def _main(arguments: list[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=PROGRAM, description="Passes, pipelines and the plugin of prepass.")
+    parser = argparse.ArgumentParser(prog=PROGRAM, description="Passes, pipelines, kernels and the plugin of prepass.")
     parser.add_argument(
-        "--prepass-load", metavar="FILE", action="append", default=[], help="add the passes of a Python file"
+        "--prepass-load",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="add the passes and kernels of a Python file",
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     passes = commands.add_parser("passes", help="list the passes, or show one with its options")
@@ -50,6 +54,10 @@ def _parser() -> argparse.ArgumentParser:
     pipelines = commands.add_parser("pipelines", help="list the named pipelines, or show one with its reasons")
     pipelines.add_argument("words", nargs="*", metavar="[show] NAME", help="the pipeline to show")
     pipelines.set_defaults(command=_pipelines)
+    kernels = commands.add_parser("kernels", help="list the kernels, or show one with the MLIR that it emits")
+    kernels.add_argument("words", nargs="*", metavar="[show] NAME", help="the kernel to show")
+    kernels.add_argument("--example", metavar="SHAPE", help="the op that the MLIR is for, of those that it lists")
+    kernels.set_defaults(command=_kernels)
     plugin = commands.add_parser("plugin", help="print the library for iree-compile --load and iree-opt --load")
     plugin.set_defaults(command=_plugin)
     version = commands.add_parser("version", help="print the versions of prepass and IREE")
@@ -65,7 +73,7 @@ def _passes(parsed: argparse.Namespace) -> None:
     elif parsed.name:
         _show_pass(registry, parsed.name)
     else:
-        _print_table(("pass", "summary"), [(name, _summary(registry, name)) for name in names])
+        print_table(("pass", "summary"), [(name, _summary(registry, name)) for name in names])
 
 
 def _pass_record(registry: Registry, name: str) -> dict[str, object]:
@@ -99,25 +107,39 @@ def _show_pass(registry: Registry, name: str) -> None:
     if options:
         print("\nOptions:")
         rows = [(f"{o.spelling}={print_value(o.default)}", o.values, o.help) for o in options]
-        _print_table(("option and default", "takes", "help"), rows)
+        print_table(("option and default", "takes", "help"), rows)
 
 
 def _pipelines(parsed: argparse.Namespace) -> None:
     registry = default_registry()
-    names = parsed.words[1:] if parsed.words[:1] == ["show"] else parsed.words
-    if len(names) > 1 or (parsed.words and not names):
-        raise PrepassError(f"expected the name of one pipeline, got {len(names)}")
-    if not names:
+    name = _shown(parsed.words, "pipeline")
+    if name is None:
         rows = [(name, registry.pipeline(name).summary) for name in registry.pipeline_names()]
-        _print_table(("pipeline", "summary"), rows)
+        print_table(("pipeline", "summary"), rows)
         return
-    pipeline = registry.pipeline(names[0])
+    pipeline = registry.pipeline(name)
     print(f"{pipeline.name}: {pipeline.summary}\n{pipeline.text}\n")
-    _print_table(("step", "reason"), [(step.text, step.reason) for step in pipeline.steps])
+    print_table(("step", "reason"), [(step.text, step.reason) for step in pipeline.steps])
     if pipeline.flags:
         print(f"\nWith --prepass-preset={pipeline.name}, unless given otherwise:")
         rows = [(flag.text, ", ".join(flag.devices) or "all", flag.reason) for flag in pipeline.flags]
-        _print_table(("flag", "devices", "reason"), rows)
+        print_table(("flag", "devices", "reason"), rows)
+
+
+def _kernels(parsed: argparse.Namespace) -> None:
+    name = _shown(parsed.words, "kernel")
+    if name is None:
+        list_kernels()
+    else:
+        show_kernel(name, parsed.example)
+
+
+def _shown(words: Sequence[str], what: str) -> str | None:
+    """The name in `[show] NAME`, None for an empty line. Raises PrepassError."""
+    names = words[1:] if words[:1] == ["show"] else words
+    if len(names) > 1 or (words and not names):
+        raise PrepassError(f"expected the name of one {what}, got {len(names)}")
+    return names[0] if names else None
 
 
 def _plugin(_: argparse.Namespace) -> None:
@@ -128,18 +150,6 @@ def _version(_: argparse.Namespace) -> None:
     print(f"prepass {prepass.__version__}")
     print(f"IREE compiler {compiler_version.VERSION} (supported: {SUPPORTED_VERSION}.x)")
     check_version()
-
-
-def _print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """A table on a terminal; tab-separated lines without a header in a pipe."""
-    if not sys.stdout.isatty():
-        for row in rows:
-            print("\t".join(row))
-        return
-    table = Table(*columns, box=None, pad_edge=False)
-    for row in rows:
-        table.add_row(*row)
-    Console().print(table)
 
 
 if __name__ == "__main__":

@@ -66,7 +66,7 @@ class Registry:
                 self._add(self._passes, value.name, functools.partial(_identity, value), str(path))
             elif isinstance(value, NamedPipeline):
                 self._add(self._pipelines, value.name, functools.partial(_identity, value), str(path))
-            elif isinstance(value, Kernel):
+            elif isinstance(value, Kernel) and not self._is_known(value):
                 self._add(self._kernels, value.name, functools.partial(_identity, value), str(path))
 
     def pass_names(self) -> list[str]:
@@ -124,6 +124,10 @@ class Registry:
             return factory()
         except (ImportError, AttributeError) as error:
             raise PrepassError(f"'{name}' of {self.provider(name)} cannot be loaded: {error}") from error
+
+    def _is_known(self, kernel: Kernel) -> bool:
+        """Whether a kernel is registered: an instance does not know which module made it and which imported it."""
+        return kernel.name in self._kernels and self.kernel(kernel.name) is kernel
 
     def _add(self, table: dict[str, Callable[[], object]], name: str, factory: Callable[[], object], by: str) -> None:
         if name in self._providers:
