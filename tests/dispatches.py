@@ -6,8 +6,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-import prepass
 from prepass.checking.statistics import ProgramStatistics
+from prepass.compiler.api import compile_to
 
 from .conftest import GFX942
 
@@ -27,10 +27,6 @@ class Cost:
     initializer_read_bytes: int
 
 
-class _StopError(Exception):
-    """Compilation has gone far enough."""
-
-
 def cost(source, pipeline, level, *more_flags) -> Cost:
     """The cost of a program at an optimization level."""
     statistics = ProgramStatistics()
@@ -40,19 +36,12 @@ def cost(source, pipeline, level, *more_flags) -> Cost:
         names.extend(re.findall(r"flow.executable.export public @(\S+)", str(module)))
         statistics.hooks["flow"](module)
 
-    def stream(module):
-        statistics.hooks["stream"](module)
-        raise _StopError
-
     flags = (*GFX942, f"--iree-opt-level={level}", *more_flags)
-    try:
-        prepass.compile(source, pipeline=pipeline, flags=flags, hooks={"flow": flow, "stream": stream})
-    except _StopError:
-        return Cost(
-            statistics.dispatches,
-            statistics.transient_bytes,
-            tuple(names),
-            statistics.weight_bytes,
-            statistics.initializer_read_bytes,
-        )
-    raise AssertionError("the stream phase was not reached")
+    compile_to(source, "stream", pipeline=pipeline, flags=flags, hooks={**statistics.hooks, "flow": flow})
+    return Cost(
+        statistics.dispatches,
+        statistics.transient_bytes,
+        tuple(names),
+        statistics.weight_bytes,
+        statistics.initializer_read_bytes,
+    )

@@ -40,6 +40,9 @@ COMPILE_FLAGS_HELP = (
 """
 )
 
+# Where programs that do more than compile take a pipeline; the second name is iree-compile's.
+PIPELINE_FLAGS = ("pipeline", "iree-preprocessing-pass-pipeline")
+
 _REMARK_KINDS = {
     "none": frozenset[RemarkKind](),
     "all": frozenset(RemarkKind),
@@ -84,6 +87,23 @@ def load_files(command_line: CommandLine) -> None:
     """Add the passes and kernels in the files of `--prepass-load` to the registry."""
     for path in command_line.values.get("prepass-load", []):
         default_registry().add_file(path)
+
+
+def pipeline_text(command_line: CommandLine) -> str:
+    """The pipeline that a command line gives under one of its names, or nothing. Raises PrepassError."""
+    given = [command_line.last(flag) for flag in PIPELINE_FLAGS if command_line.last(flag)]
+    if len(given) > 1:
+        raise PrepassError(f"{' and '.join(f'--{flag}' for flag in PIPELINE_FLAGS)} are the same; give one")
+    return given[0] if given else ""
+
+
+def with_preset(command_line: CommandLine, flags: Sequence[str]) -> tuple[str, list[str]]:
+    """The pipeline to run, and the flags of the preset that go beside the `flags` of the user. Raises PrepassError."""
+    pipeline = pipeline_text(command_line)
+    if "prepass-preset" not in command_line.values:
+        return pipeline, []
+    preset = default_registry().pipeline(command_line.last("prepass-preset"))
+    return pipeline or preset.as_text, preset.flags_beside(flags)
 
 
 def remark_printer(command_line: CommandLine) -> RemarkHandler:

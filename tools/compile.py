@@ -37,6 +37,7 @@ from prepass.tools.common import (
     remark_printer,
     run_program,
     whole_output,
+    with_preset,
     working,
 )
 from prepass.tools.split import split_source
@@ -45,7 +46,6 @@ PROGRAM = "prepass-compile"
 STOCK = "iree-compile"
 
 _PIPELINE = "iree-preprocessing-pass-pipeline"
-_PRESET = "prepass-preset"
 _KERNELS = "prepass-kernels"
 _OTHER_PREPROCESSING = ("iree-preprocessing-transform-spec-filename", "iree-preprocessing-pdl-spec-filename")
 # What iree-compile's own main takes, and whether each takes a value. The library does not know these.
@@ -93,7 +93,7 @@ def _main(arguments: list[str]) -> int:
     if not {"-h", "--help", "-help", "--help-hidden"}.isdisjoint(command_line.rest):
         print(_HELP, flush=True)
     load_files(command_line)
-    pipeline, flags = _with_preset(command_line)
+    pipeline, flags = with_preset(command_line, command_line.rest)
     command_line.rest[:0] = flags
     kernels = command_line.last(_KERNELS) or None
     if not _runs_here(command_line, pipeline, kernels):
@@ -107,15 +107,6 @@ def _main(arguments: list[str]) -> int:
     session = new_session()
     resolved = resolve_with_kernels(pipeline, kernels, session.context)
     return _Driver(command_line, session, resolved or Nest(ROOT, ())).run()
-
-
-def _with_preset(command_line: CommandLine) -> tuple[str, list[str]]:
-    """The pipeline to run, and the flags to add to those of the user."""
-    pipeline = command_line.last(_PIPELINE)
-    if _PRESET not in command_line.values:
-        return pipeline, []
-    preset = default_registry().pipeline(command_line.last(_PRESET))
-    return pipeline or preset.as_text, preset.flags_beside(command_line.rest)
 
 
 def _runs_here(command_line: CommandLine, pipeline: str, kernels: str | None) -> bool:

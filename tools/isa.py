@@ -27,8 +27,10 @@ from prepass.errors import PrepassError, did_you_mean
 from prepass.tools.common import (
     COMPILE_FLAGS,
     COMPILE_FLAGS_HELP,
+    PIPELINE_FLAGS,
     check_input,
     load_files,
+    pipeline_text,
     read_input,
     remark_printer,
     run_program,
@@ -37,8 +39,7 @@ from prepass.tools.common import (
 
 PROGRAM = "prepass-isa"
 
-_PIPELINE_FLAGS = ("pipeline", "iree-preprocessing-pass-pipeline")
-_COMPILE = {**COMPILE_FLAGS, **dict.fromkeys(_PIPELINE_FLAGS, True)}
+_COMPILE = {**COMPILE_FLAGS, **dict.fromkeys(PIPELINE_FLAGS, True)}
 _FLAGS = {
     "compare": False,
     "flags-a": True,
@@ -196,11 +197,8 @@ def _check(conditions: list[Condition], kernels: list[tuple[KernelFigures, dict[
 
 def _read(path: str, command_line: CommandLine) -> list[KernelFigures]:
     check_input(path)
-    pipelines = [command_line.last(flag) for flag in _PIPELINE_FLAGS if command_line.last(flag)]
-    if len(pipelines) > 1:
-        raise PrepassError("--pipeline and --iree-preprocessing-pass-pipeline are the same; give one")
     options = CompileOptions(
-        pipeline=pipelines[0] if pipelines else None,
+        pipeline=pipeline_text(command_line) or None,
         preset=command_line.last("prepass-preset") or None,
         kernels=command_line.last("prepass-kernels") or None,
         flags=command_line.rest,
@@ -262,8 +260,8 @@ def _with_flags(command_line: CommandLine, flags: Sequence[str]) -> CommandLine:
     if more.positional:
         raise PrepassError(f"'{more.positional[0]}' in --flags-a or --flags-b is no flag")
     values = command_line.values | more.values
-    if any(flag in more.values for flag in _PIPELINE_FLAGS):
-        values = {n: v for n, v in values.items() if n not in _PIPELINE_FLAGS or n in more.values}
+    if any(flag in more.values for flag in PIPELINE_FLAGS):
+        values = {n: v for n, v in values.items() if n not in PIPELINE_FLAGS or n in more.values}
     return CommandLine(values, command_line.positional, [*command_line.rest, *more.rest])
 
 

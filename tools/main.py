@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import inspect
 import json
 import sys
@@ -23,6 +24,9 @@ from prepass.tools.tables import print_table
 
 PROGRAM = "prepass"
 
+# Programs of their own that are commands as well: `prepass stats` is `prepass-stats`.
+_PROGRAMS = {"stats": "count a program's dispatches, memory and traffic"}
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program."""
@@ -30,6 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _main(arguments: list[str]) -> int:
+    if arguments and arguments[0] in _PROGRAMS:
+        return importlib.import_module(f"prepass.tools.{arguments[0]}").main(arguments[1:])
     parsed = _parser().parse_args(arguments)
     for path in parsed.prepass_load:
         default_registry().add_file(path)
@@ -60,6 +66,8 @@ def _parser() -> argparse.ArgumentParser:
     kernels.set_defaults(command=_kernels)
     plugin = commands.add_parser("plugin", help="print the library for iree-compile --load and iree-opt --load")
     plugin.set_defaults(command=_plugin)
+    for name, summary in _PROGRAMS.items():
+        commands.add_parser(name, help=summary, add_help=False)
     version = commands.add_parser("version", help="print the versions of prepass and IREE")
     version.set_defaults(command=_version)
     return parser

@@ -60,7 +60,7 @@ def read_program(source: Path | bytes, options: CompileOptions | None = None) ->
             pipeline=options.pipeline,
             preset=options.preset,
             kernels=options.kernels,
-            flags=_with_target(options.flags),
+            flags=with_target(options.flags),
             on_remark=options.on_remark,
         )
     elif options.given:
@@ -123,7 +123,8 @@ def _read_compiled(contents: bytes, name: str) -> list[KernelFigures]:
     return [kernel_figures(kernel, architecture) for architecture, kernels in programs for kernel in kernels]
 
 
-def _with_target(flags: Sequence[str]) -> list[str]:
+def with_target(flags: Sequence[str]) -> list[str]:
+    """Flags of iree-compile, with those for gfx942 before them where they choose no device or architecture."""
     given = {flag.lstrip("-").partition("=")[0] for flag in flags}
     missing = [default for names, default in _DEFAULT_FLAGS if given.isdisjoint(names)]
     return [*missing, *flags]

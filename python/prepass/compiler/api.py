@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from iree.compiler.api import Session
@@ -22,6 +23,8 @@ from prepass.pipeline.registry import default_registry
 
 # A .vmfb is a zip archive around a flatbuffer, or with some flags the flatbuffer alone.
 VMFB_MAGICS = (b"PK\x03\x04", b"IREE")
+
+_PROCESS_FLAGS = "hooks and on_remark cannot be used with flags that the compiler keeps per process"
 
 
 def compile(  # noqa: A001: the name users look for, as in `prepass.compile(...)`
@@ -60,25 +63,85 @@ def compile(  # noqa: A001: the name users look for, as in `prepass.compile(...)
       CompileError: The compiler's diagnostics, with their locations.
       PrepassError: Anything else that is wrong with the arguments.
     """
-    contents, name = read_module(source)
-    text = str(pipeline) if pipeline is not None else ""
-    if preset is not None:
-        named = default_registry().pipeline(preset)
-        text = text or named.as_text
-        flags = [*named.flags_beside(flags), *flags]
+    request = _Request.make(source, pipeline, preset, kernels, flags, start)
     _check_phases([start, *(hooks or {})])
     session = new_session()
-    if _needs_process(session, flags):
+    if _needs_process(session, request.flags):
         if hooks or on_remark:
-            raise PrepassError("hooks and on_remark cannot be used with flags that the compiler keeps per process")
-        return _compile_in_process(contents, text, kernels, [f"--compile-from={start}", *flags])
-    resolved = resolve_with_kernels(text, kernels, session.context)
-    with Compilation(session, contents, name, start=start) as compilation:
-        by_phase = compilation.pipeline_hooks(resolved, on_remark=on_remark) if resolved else {}
-        for phase, hook in (hooks or {}).items():
-            by_phase.setdefault(phase, []).append(hook)
-        compilation.advance_with_hooks("end", by_phase)
+            raise PrepassError(_PROCESS_FLAGS)
+        return _compile_in_process(request)
+    with request.advance(session, "end", hooks or {}, on_remark) as compilation:
         return compilation.bytecode()
+
+
+def compile_to(
+    source: ModuleSource,
+    stop: str,
+    *,
+    pipeline: str | Pipeline | None = None,
+    preset: str | None = None,
+    kernels: str | Sequence[str] | None = None,
+    flags: Sequence[str] = (),
+    hooks: Mapping[str, Hook],
+    on_remark: RemarkHandler | None = None,
+    start: str = "start",
+) -> None:
+    """Compile a module up to and with phase `stop`, for what hooks see on the way.
+
+    Arguments and errors are those of `compile`; flags that the compiler keeps per process are an error.
+    """
+    request = _Request.make(source, pipeline, preset, kernels, flags, start)
+    _check_phases([start, stop, *hooks])
+    session = new_session()
+    if _needs_process(session, request.flags):
+        raise PrepassError(_PROCESS_FLAGS)
+    request.advance(session, stop, hooks, on_remark).close()
+
+
+@dataclass(frozen=True)
+class _Request:
+    """What is to be compiled, and how; a preset is in the pipeline and the flags."""
+
+    contents: bytes
+    name: str
+    pipeline: str
+    kernels: str | Sequence[str] | None
+    flags: tuple[str, ...]
+    start: str
+
+    @classmethod
+    def make(
+        cls,
+        source: ModuleSource,
+        pipeline: str | Pipeline | None,
+        preset: str | None,
+        kernels: str | Sequence[str] | None,
+        flags: Sequence[str],
+        start: str,
+    ) -> _Request:
+        contents, name = read_module(source)
+        text = str(pipeline) if pipeline is not None else ""
+        if preset is not None:
+            named = default_registry().pipeline(preset)
+            text = text or named.as_text
+            flags = [*named.flags_beside(flags), *flags]
+        return cls(contents, name, text, kernels, tuple(flags), start)
+
+    def advance(
+        self, session: Session, stop: str, hooks: Mapping[str, Hook], on_remark: RemarkHandler | None
+    ) -> Compilation:
+        """The module at phase `stop`; the caller closes it."""
+        resolved = resolve_with_kernels(self.pipeline, self.kernels, session.context)
+        compilation = Compilation(session, self.contents, self.name, start=self.start)
+        try:
+            by_phase = compilation.pipeline_hooks(resolved, on_remark=on_remark) if resolved else {}
+            for phase, hook in hooks.items():
+                by_phase.setdefault(phase, []).append(hook)
+            compilation.advance_with_hooks(stop, by_phase)
+        except BaseException:
+            compilation.close()
+            raise
+        return compilation
 
 
 def _check_phases(phases: Sequence[str]) -> None:
@@ -98,18 +161,17 @@ def _needs_process(session: Session, flags: Sequence[str]) -> bool:
     return False
 
 
-def _compile_in_process(
-    contents: bytes, pipeline: str, kernels: str | Sequence[str] | None, flags: Sequence[str]
-) -> bytes:
+def _compile_in_process(request: _Request) -> bytes:
     with tempfile.TemporaryDirectory(prefix="prepass-") as directory:
         source, output = Path(directory, "module.mlir"), Path(directory, "module.vmfb")
-        source.write_bytes(contents)
-        command = [sys.executable, "-m", "prepass.tools.compile", str(source), "-o", str(output), *flags]
+        source.write_bytes(request.contents)
+        command = [sys.executable, "-m", "prepass.tools.compile", str(source), "-o", str(output)]
+        command += [f"--compile-from={request.start}", *request.flags]
         command += [f"--prepass-load={path}" for path in default_registry().files]
-        if kernels is not None:
-            command.append(f"--prepass-kernels={','.join(parse_kernels(kernels))}")
-        if pipeline:
-            command.append(f"--iree-preprocessing-pass-pipeline={pipeline}")
+        if request.kernels is not None:
+            command.append(f"--prepass-kernels={','.join(parse_kernels(request.kernels))}")
+        if request.pipeline:
+            command.append(f"--iree-preprocessing-pass-pipeline={request.pipeline}")
         finished = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False)
         if finished.returncode:
             raise CompileError(finished.stderr.strip())

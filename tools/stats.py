@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""prepass-stats: what a program costs, counted before it runs, and whether that became more."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from prepass.amdgpu.inputs import with_target
+from prepass.checking.baseline import baseline_text, compare_with_baseline
+from prepass.checking.child import call_in_child
+from prepass.checking.statistics import ProgramStatistics, measure
+from prepass.checking.statistics_report import change_lines, statistics_document, statistics_report
+from prepass.compiler.flags import CommandLine, split_command_line
+from prepass.compiler.library import set_process_flags
+from prepass.errors import PrepassError
+from prepass.tools.common import (
+    COMPILE_FLAGS,
+    COMPILE_FLAGS_HELP,
+    PIPELINE_FLAGS,
+    check_input,
+    check_output,
+    load_files,
+    read_input,
+    remark_printer,
+    run_program,
+    with_preset,
+    working,
+    write_output,
+)
+
+PROGRAM = "prepass-stats"
+
+_FLAGS = {
+    "json": False,
+    "all": False,
+    "baseline": True,
+    "update": False,
+    "help": False,
+    "h": False,
+    **COMPILE_FLAGS,
+    **dict.fromkeys(PIPELINE_FLAGS, True),
+}
+# Nothing is folded or cut in a pipe.
+_PIPE_WIDTH = 10_000
+_HELP = f"""\
+OVERVIEW: count a program's dispatches, memory and traffic, and estimate its roofline; nothing is run
+
+USAGE: {PROGRAM} [options] <input .mlir or .mlirbc file, or '-' for stdin>
+
+OPTIONS:
+  --pipeline=<text>              Run in the preprocessing phase: 'builtin.module(...)';
+                                 --iree-preprocessing-pass-pipeline is the same
+  --all                          Each dispatch with its traffic, and where in the source it comes from
+  --json                         As JSON
+  --baseline=<file>              Compare with what was kept: exit code 1, and the new dispatches, when there are
+                                 more in functions or in initializers
+  --update                       Write the baseline, whatever it was before
+{COMPILE_FLAGS_HELP}
+All other options go to iree-compile. Without a target, the program is compiled for gfx942.
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the program; 1 when a count is above its baseline."""
+    return run_program(PROGRAM, _main, arguments)
+
+
+def _main(arguments: list[str]) -> int:
+    command_line = split_command_line(arguments, _FLAGS, "iree-compile")
+    if command_line.switch("help") or command_line.switch("h"):
+        print(_HELP, end="")
+        return 0
+    if len(command_line.positional) != 1:
+        raise PrepassError(f"expected one input file, got {len(command_line.positional)}; see --help")
+    path, baseline = command_line.positional[0], command_line.last("baseline")
+    update = command_line.switch("update")
+    if update and not baseline:
+        raise PrepassError("--update needs --baseline=<file>")
+    check_input(path)
+    # A missing baseline is known before the program is compiled.
+    kept = "" if update or not baseline else read_input(baseline).decode(errors="replace")
+    if update:
+        check_output(baseline)
+    load_files(command_line)
+    with working(f"compiling {path}"):
+        source = read_input(path) if path == "-" else Path(path)
+        statistics = call_in_child(_measure, source, command_line, what=f"compiling {path}")
+    _print(statistics, command_line)
+    if update:
+        write_output(baseline, baseline_text(statistics).encode())
+        return 0
+    return _compare(statistics, kept, baseline) if baseline else 0
+
+
+def _measure(source: bytes | Path, command_line: CommandLine) -> ProgramStatistics:
+    """Runs in a process of its own, which takes the flags that the compiler keeps per process too."""
+    flags = with_target(command_line.rest)
+    pipeline, preset_flags = with_preset(command_line, flags)
+    set_process_flags(PROGRAM, [*preset_flags, *flags])
+    kernels = command_line.last("prepass-kernels") or None
+    return measure(source, pipeline=pipeline or None, kernels=kernels, on_remark=remark_printer(command_line))
+
+
+def _print(statistics: ProgramStatistics, command_line: CommandLine) -> None:
+    if command_line.switch("json"):
+        print(json.dumps(statistics_document(statistics), indent=2))
+        return
+    console = Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH, highlight=False)
+    for part in statistics_report(statistics, in_full=command_line.switch("all")):
+        console.print(part)
+
+
+def _compare(statistics: ProgramStatistics, kept: str, baseline: str) -> int:
+    changes = compare_with_baseline(statistics, kept, baseline)
+    regressions = [change for change in changes if change.regresses]
+    for line in change_lines(changes):
+        print(line, file=sys.stderr)
+    if regressions:
+        print(f"{PROGRAM}: failed: more than in '{baseline}'; --update accepts it", file=sys.stderr)
+    return int(bool(regressions))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
