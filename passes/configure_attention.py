@@ -20,17 +20,20 @@ After:
             vector_common_parallel = [1, 8, 64, 0, 0], vector_reduction = [0, 0, 0, 0, 8]>, ...>}
 
 For llvm-cpu the config never tiles the head dim, which IREE does above 128 and gets wrong.
-For gfx942 it picks the MFMA, the waves and what goes through LDS by head dim and type.
+For gfx942 it picks the MFMA, the waves and what goes through LDS by head dim and type; what a tuning table says of an
+op comes first.
 
 Left alone when, each with a remark that says so:
 
 - the op has a config already;
 - no target is known: the op is in no executable, and the module names none or several;
-- the target is not in the table, or its default is as good for the shape;
+- the target has no configs, or its default is as good for the shape;
+- a tuning table says that IREE's default is best;
 - the target has no config for the shape, and compiles it, at length, without one;
 - the loops are not those of attention.
 
-An error when the target would compute the op wrongly, or crash, and no config helps.
+An error when the target would compute the op wrongly, or crash, and no config helps; and when a tuning table cannot be
+read, or is for another target or another version of IREE.
 
 Source: https://iree.dev/reference/mlir-dialects/LinalgExt/#iree_linalg_extattention-linalgextattentionop
 """
@@ -48,13 +51,28 @@ from prepass.ir.locations import describe_location
 from prepass.ir.match import NoMatch, walk_ops
 from prepass.ir.targets import Target, target_to_configure
 from prepass.ir.targets.attention import attention_attributes
-from prepass.ir.targets.attention_shape import NoConfig
-from prepass.pipeline.base import Pass, PassContext
+from prepass.ir.targets.attention_shape import AttentionShape, NoConfig
+from prepass.ir.targets.gfx942 import tile_attributes
+from prepass.ir.targets.tuning_table import ATTENTION, TuningTable
+from prepass.pipeline.base import PassContext
+from prepass.pipeline.tuned import TunedPass
 
 
-def _match_config(op: ir.Operation, known: Target | None) -> tuple[Target, dict[str, ir.Attribute]]:
+def _match_config(
+    op: ir.Operation, known: Target | None, table: TuningTable | None
+) -> tuple[str, dict[str, ir.Attribute]]:
     target = target_to_configure(op, known)
     shape = read_attention_shape(op)
+    tuned = table.find(target, ATTENTION, shape) if table else None
+    if tuned is not None and tuned.config is not None:
+        return f"configured for {target.name} as the tuning table says", tile_attributes(shape, tuned.config)
+    if tuned is not None and not tuned.kernel:
+        raise NoMatch("the tuning table says that IREE's default is best", op)
+    # A kernel that is not in place by now is none that could be taken.
+    return f"configured for {target.name}", _target_attributes(op, target, shape)
+
+
+def _target_attributes(op: ir.Operation, target: Target, shape: AttentionShape) -> dict[str, ir.Attribute]:
     try:
         attributes = attention_attributes(target, shape)
     except NoConfig as miss:
@@ -64,11 +82,11 @@ def _match_config(op: ir.Operation, known: Target | None) -> tuple[Target, dict[
         raise PassFailure(f"{describe_location(op.location)}: error: {message}") from miss
     if not attributes:
         raise NoMatch(f"IREE's default for {target.name} is kept", op)
-    return target, attributes
+    return attributes
 
 
 @dataclass(frozen=True)
-class ConfigureAttentionPass(Pass):
+class ConfigureAttentionPass(TunedPass):
     """Attach a lowering config to every attention op."""
 
     name = "prepass-configure-attention"
@@ -76,10 +94,11 @@ class ConfigureAttentionPass(Pass):
     phase = "executable-sources"
 
     def run(self, op: ir.Operation, context: PassContext) -> None:
-        for attention, (target, attributes) in context.matches(
-            walk_ops(op, OP_NAME), lambda attention: _match_config(attention, context.target)
+        table = self.tuning_table(context.target)
+        for attention, (message, attributes) in context.matches(
+            walk_ops(op, OP_NAME), lambda attention: _match_config(attention, context.target, table)
         ):
             for name, attribute in attributes.items():
                 attention.attributes[name] = attribute
-            context.applied(attention, f"configured for {target.name}")
+            context.applied(attention, message)
             context.count("configured")

@@ -16,6 +16,7 @@ from iree.compiler import ir
 from iree.compiler.tools import binaries
 from rich.console import Console
 
+from prepass.compiler.api import TABLE_FLAG
 from prepass.compiler.flags import CommandLine
 from prepass.errors import PrepassError
 from prepass.pipeline.base import Remark, RemarkHandler, RemarkKind
@@ -29,7 +30,7 @@ PREPASS_FLAGS_HELP = """\
 """
 
 # Those of programs that compile as well.
-COMPILE_FLAGS = {**PREPASS_FLAGS, "prepass-preset": True, "prepass-kernels": True}
+COMPILE_FLAGS = {**PREPASS_FLAGS, "prepass-preset": True, "prepass-kernels": True, TABLE_FLAG: True}
 COMPILE_FLAGS_HELP = (
     PREPASS_FLAGS_HELP
     + """\
@@ -37,6 +38,7 @@ COMPILE_FLAGS_HELP = (
                                  given on the command line wins. `prepass pipelines <name>` shows them
   --prepass-kernels=<names>      Let kernels of prepass compute the ops that they fit: none, default, all, or
                                  names, separated by commas; `prepass kernels` lists them
+  --prepass-tuning-table=<file>  Compile ops as the table of prepass-tune says that is best
 """
 )
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from iree.compiler.api import Output, Session
 from iree.compiler.api.ctypes_dl import PipelineType
 
+from prepass.compiler.api import TABLE_FLAG
 from prepass.compiler.compilation import Compilation, Hook
 from prepass.compiler.flags import CommandLine, split_command_line
 from prepass.compiler.library import (
@@ -21,6 +22,7 @@ from prepass.compiler.library import (
     setup_remarks,
 )
 from prepass.errors import PrepassError
+from prepass.ir.targets.tuning_table import read_tuning_table
 from prepass.pipeline.base import PREPROCESSING
 from prepass.pipeline.kernels import parse_kernels, resolve_with_kernels
 from prepass.pipeline.manager import Instrumentation
@@ -95,6 +97,9 @@ def _main(arguments: list[str]) -> int:
     load_files(command_line)
     pipeline, flags = with_preset(command_line, command_line.rest)
     command_line.rest[:0] = flags
+    if command_line.last(TABLE_FLAG):
+        # Its mistakes come before anything is compiled.
+        read_tuning_table(command_line.last(TABLE_FLAG))
     kernels = command_line.last(_KERNELS) or None
     if not _runs_here(command_line, pipeline, kernels):
         return become_stock(STOCK, [*flags, *arguments])
@@ -111,8 +116,9 @@ def _main(arguments: list[str]) -> int:
 
 def _runs_here(command_line: CommandLine, pipeline: str, kernels: str | None) -> bool:
     """Whether prepass passes are to run; checks the pipeline in any case, which iree-compile does not."""
+    tuned = bool(command_line.last(TABLE_FLAG))
     selects = kernels is not None and parse_kernels(kernels) != ("none",)
-    if not selects and not (pipeline and mentions_prepass(pipeline, default_registry())):
+    if not tuned and not selects and not (pipeline and mentions_prepass(pipeline, default_registry())):
         if pipeline:
             resolve_pipeline(pipeline, default_registry(), Session().context)
         return False
@@ -172,8 +178,9 @@ class _Driver:
             self.pipeline,
             instrumentation=_instrumentation(self.command_line),
             on_remark=remark_printer(self.command_line),
+            tuning_table=self.command_line.last(TABLE_FLAG),
         )
-        hooks[PREPROCESSING].append(lambda _: self.apply_specs(compilation))
+        hooks.setdefault(PREPROCESSING, []).append(lambda _: self.apply_specs(compilation))
         return hooks
 
     def apply_specs(self, compilation: Compilation) -> None:

@@ -22,6 +22,7 @@ from prepass.amdgpu.inputs import CompileOptions, read_program
 from prepass.amdgpu.mca import McaReport, analyse
 from prepass.amdgpu.metrics import LOOP_METRICS, LOOP_PREFIX, METRIC_NAMES, METRICS, metrics_of
 from prepass.amdgpu.report import STATIC, kernel_report, kernels_table
+from prepass.compiler.api import TABLE_FLAG
 from prepass.compiler.flags import CommandLine, split_command_line
 from prepass.errors import PrepassError, did_you_mean
 from prepass.tools.common import (
@@ -201,6 +202,7 @@ def _read(path: str, command_line: CommandLine) -> list[KernelFigures]:
         pipeline=pipeline_text(command_line) or None,
         preset=command_line.last("prepass-preset") or None,
         kernels=command_line.last("prepass-kernels") or None,
+        tuning_table=command_line.last(TABLE_FLAG) or None,
         flags=command_line.rest,
         on_remark=remark_printer(command_line) if "prepass-remarks" in command_line.values else None,
     )

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from iree import _runtime_libs
 
-from prepass.compiler.api import VMFB_MAGICS, compile
+from prepass.compiler.api import TABLE_FLAG, VMFB_MAGICS, compile
 from prepass.compiler.flags import CommandLine, split_command_line
 from prepass.errors import PrepassError
 from prepass.ir.targets.devices import compile_flags
@@ -69,8 +69,8 @@ def _main(arguments: list[str]) -> int:
     path = command_line.positional[0]
     check_input(path)
     if _is_compiled(path):
-        if any(command_line.last(flag) for flag in ("pass-pipeline", "prepass-preset", "prepass-kernels")):
-            raise PrepassError(f"'{path}' is compiled already; a pass pipeline and kernels need MLIR")
+        if any(command_line.last(flag) for flag in ("pass-pipeline", "prepass-preset", "prepass-kernels", TABLE_FLAG)):
+            raise PrepassError(f"'{path}' is compiled already; a pass pipeline, kernels and a tuning table need MLIR")
         return _run_module(path, command_line)
     with tempfile.TemporaryDirectory(prefix="prepass-run-") as directory:
         program = Path(directory, "module.vmfb")
@@ -90,6 +90,7 @@ def _compile(source: Path, command_line: CommandLine) -> bytes:
         pipeline=command_line.last("pass-pipeline") or None,
         preset=command_line.last("prepass-preset") or None,
         kernels=command_line.last("prepass-kernels") or None,
+        tuning_table=command_line.last(TABLE_FLAG) or None,
         flags=[*compile_flags(_devices(command_line)[0]), *command_line.values.get("compile-flag", [])],
         on_remark=remark_printer(command_line),
     )

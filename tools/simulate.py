@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from prepass.checking.numerics import compare
+from prepass.compiler.api import TABLE_FLAG
 from prepass.compiler.flags import CommandLine, split_command_line
 from prepass.errors import PrepassError
 from prepass.simulator import run as simulator
@@ -102,6 +103,7 @@ def _simulate(path: str, command_line: CommandLine) -> int:
             pipeline=command_line.last("pass-pipeline") or None,
             preset=command_line.last("prepass-preset") or None,
             kernels=command_line.last("prepass-kernels") or None,
+            tuning_table=command_line.last(TABLE_FLAG) or None,
             flags=command_line.rest,
             start=command_line.last("compile-from", "start"),
             on_remark=remark_printer(command_line),

@@ -23,7 +23,21 @@
 // RUN:   --iree-preprocessing-pass-pipeline='builtin.module(prepass-configure-attention)' -o %t.vmfb 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=REFUSED
 
-// NOTARGET: configure_attention.mlir:[[#@LINE+28]]:10: remark: prepass-configure-attention: missed: no target is known for the op [iree_linalg_ext.attention]
+// What a tuning table says comes first.
+// RUN: %python %S/Inputs/attention_table.py > %t.json
+// RUN: prepass-compile %s --iree-hal-target-device=hip --iree-rocm-target=gfx942 --compile-to=executable-sources \
+// RUN:   --iree-preprocessing-pass-pipeline='builtin.module(prepass-configure-attention{table=%t.json})' \
+// RUN:   --prepass-remarks=all 2>&1 | FileCheck %s --check-prefix=TABLE
+// RUN: prepass-compile %s --iree-hal-target-device=hip --iree-rocm-target=gfx942 --compile-to=executable-sources \
+// RUN:   --prepass-tuning-table=%t.json --prepass-remarks=all 2>&1 | FileCheck %s --check-prefix=TABLE
+// RUN: %python %S/Inputs/attention_table.py default > %t.json
+// RUN: prepass-compile %s --iree-hal-target-device=hip --iree-rocm-target=gfx942 --compile-to=executable-sources \
+// RUN:   --prepass-tuning-table=%t.json --prepass-remarks=all 2>&1 | FileCheck %s --check-prefix=DEFAULT
+// RUN: not prepass-compile %s --iree-hal-target-device=local --iree-hal-local-target-device-backends=llvm-cpu \
+// RUN:   --iree-llvmcpu-target-cpu=x86-64-v3 --prepass-tuning-table=%t.json -o %t.vmfb 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=CPUTABLE
+
+// NOTARGET: configure_attention.mlir:[[#@LINE+36]]:10: remark: prepass-configure-attention: missed: no target is known for the op [iree_linalg_ext.attention]
 // NOTARGET-NOT: compilation_info
 
 // The head dim is whole in every level.
@@ -42,6 +56,14 @@
 // TWICE: missed: the op has a lowering config already
 
 // REFUSED: error: {{.*}}llvm-cpu cannot compute this attention: the head dim is dynamic
+
+// TABLE: applied: configured for gfx942 as the tuning table says
+// TABLE: workgroup_size = [128, 1, 1]
+
+// DEFAULT: missed: the tuning table says that IREE's default is best
+// DEFAULT-NOT: compilation_info
+
+// CPUTABLE: error: tuning table '{{.*}}.json' is for gfx942, the program for llvm-cpu
 
 #q = affine_map<(b, m, n, k1, k2) -> (b, m, k1)>
 #k = affine_map<(b, m, n, k1, k2) -> (b, k2, k1)>

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from prepass.amdgpu.assembly import read_kernels
 from prepass.amdgpu.code_object import ELF_MAGIC, find_code_objects, read_code_object
 from prepass.amdgpu.figures import KernelFigures, kernel_figures
 from prepass.compiler.api import VMFB_MAGICS, compile
+from prepass.compiler.compilation import Hook
 from prepass.errors import PrepassError
 from prepass.ir.parse import ModuleSource, read_module
 from prepass.pipeline.base import RemarkHandler
@@ -37,12 +38,13 @@ class CompileOptions:
     preset: str | None = None
     kernels: str | None = None
     flags: Sequence[str] = ()
+    tuning_table: str | None = None
     on_remark: RemarkHandler | None = field(default=None, compare=False)
 
     @property
     def given(self) -> bool:
         """Whether any option is set."""
-        return bool(self.pipeline or self.preset or self.kernels or self.flags)
+        return bool(self.pipeline or self.preset or self.kernels or self.flags or self.tuning_table)
 
 
 def read_program(source: Path | bytes, options: CompileOptions | None = None) -> list[KernelFigures]:
@@ -62,9 +64,10 @@ def read_program(source: Path | bytes, options: CompileOptions | None = None) ->
             kernels=options.kernels,
             flags=with_target(options.flags),
             on_remark=options.on_remark,
+            tuning_table=options.tuning_table,
         )
     elif options.given:
-        raise PrepassError(f"'{name}' is compiled already; a pipeline or flags of the compiler need MLIR")
+        raise PrepassError(f"'{name}' is compiled already; a pipeline, a table or flags of the compiler need MLIR")
     else:
         found = _read_compiled(contents, name)
     if not found:
@@ -90,11 +93,24 @@ def compile_to_assembly(
     kernels: str | Sequence[str] | None = None,
     flags: Sequence[str] = (),
     on_remark: RemarkHandler | None = None,
+    tuning_table: str | Path | None = None,
+    start: str = "start",
+    hooks: Mapping[str, Hook] | None = None,
 ) -> list[KernelFigures]:
     """Compile a module for an AMD GPU and read its kernels. Arguments as for `prepass.compile`."""
     with tempfile.TemporaryDirectory(prefix="prepass-isa-") as directory:
         dump = f"--iree-hal-dump-executable-intermediates-to={directory}"
-        compile(source, pipeline=pipeline, preset=preset, kernels=kernels, flags=[*flags, dump], on_remark=on_remark)
+        compile(
+            source,
+            pipeline=pipeline,
+            preset=preset,
+            kernels=kernels,
+            flags=[*flags, dump],
+            hooks=hooks,
+            on_remark=on_remark,
+            start=start,
+            tuning_table=tuning_table,
+        )
         # By the number of the dispatch: the second before the tenth.
         files = sorted(
             Path(directory).glob("*.rocmasm"), key=lambda path: [int(n) for n in re.findall(r"\d+", path.name)]

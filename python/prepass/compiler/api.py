@@ -16,11 +16,14 @@ from prepass.compiler.compilation import Compilation, Hook
 from prepass.compiler.library import PHASES, new_session
 from prepass.errors import CompileError, PrepassError
 from prepass.ir.parse import ModuleSource, read_module
+from prepass.ir.targets.tuning_table import read_tuning_table
 from prepass.pipeline.base import RemarkHandler
 from prepass.pipeline.builder import Pipeline
 from prepass.pipeline.kernels import parse_kernels, resolve_with_kernels
 from prepass.pipeline.registry import default_registry
+from prepass.pipeline.resolve import ROOT, Nest
 
+TABLE_FLAG = "prepass-tuning-table"
 # A .vmfb is a zip archive around a flatbuffer, or with some flags the flatbuffer alone.
 VMFB_MAGICS = (b"PK\x03\x04", b"IREE")
 
@@ -37,6 +40,7 @@ def compile(  # noqa: A001: the name users look for, as in `prepass.compile(...)
     hooks: Mapping[str, Hook] | None = None,
     on_remark: RemarkHandler | None = None,
     start: str = "start",
+    tuning_table: str | Path | None = None,
 ) -> bytes:
     """Compile a module for IREE.
 
@@ -54,6 +58,8 @@ def compile(  # noqa: A001: the name users look for, as in `prepass.compile(...)
       hooks: Called with the module after the phase they are listed under.
       on_remark: Called with each remark of a prepass pass and its location.
       start: The phase that the module has been through already, as `--compile-from`.
+      tuning_table: A file of `prepass-tune`, for the passes that read one; they
+        run whether or not the pipeline names them.
 
     Returns:
       The contents of a .vmfb file.
@@ -63,7 +69,7 @@ def compile(  # noqa: A001: the name users look for, as in `prepass.compile(...)
       CompileError: The compiler's diagnostics, with their locations.
       PrepassError: Anything else that is wrong with the arguments.
     """
-    request = _Request.make(source, pipeline, preset, kernels, flags, start)
+    request = _Request.make(source, pipeline, preset, kernels, flags, start, tuning_table)
     _check_phases([start, *(hooks or {})])
     session = new_session()
     if _needs_process(session, request.flags):
@@ -90,7 +96,7 @@ def compile_to(
 
     Arguments and errors are those of `compile`; flags that the compiler keeps per process are an error.
     """
-    request = _Request.make(source, pipeline, preset, kernels, flags, start)
+    request = _Request.make(source, pipeline, preset, kernels, flags, start, None)
     _check_phases([start, stop, *hooks])
     session = new_session()
     if _needs_process(session, request.flags):
@@ -108,6 +114,7 @@ class _Request:
     kernels: str | Sequence[str] | None
     flags: tuple[str, ...]
     start: str
+    table: str
 
     @classmethod
     def make(
@@ -118,6 +125,7 @@ class _Request:
         kernels: str | Sequence[str] | None,
         flags: Sequence[str],
         start: str,
+        table: str | Path | None,
     ) -> _Request:
         contents, name = read_module(source)
         text = str(pipeline) if pipeline is not None else ""
@@ -125,16 +133,19 @@ class _Request:
             named = default_registry().pipeline(preset)
             text = text or named.as_text
             flags = [*named.flags_beside(flags), *flags]
-        return cls(contents, name, text, kernels, tuple(flags), start)
+        if table is not None:
+            # Read here as well, so that its mistakes come before anything is compiled.
+            read_tuning_table(table)
+        return cls(contents, name, text, kernels, tuple(flags), start, str(table or ""))
 
     def advance(
         self, session: Session, stop: str, hooks: Mapping[str, Hook], on_remark: RemarkHandler | None
     ) -> Compilation:
         """The module at phase `stop`; the caller closes it."""
-        resolved = resolve_with_kernels(self.pipeline, self.kernels, session.context)
+        resolved = resolve_with_kernels(self.pipeline, self.kernels, session.context) or Nest(ROOT, ())
         compilation = Compilation(session, self.contents, self.name, start=self.start)
         try:
-            by_phase = compilation.pipeline_hooks(resolved, on_remark=on_remark) if resolved else {}
+            by_phase = compilation.pipeline_hooks(resolved, on_remark=on_remark, tuning_table=self.table)
             for phase, hook in hooks.items():
                 by_phase.setdefault(phase, []).append(hook)
             compilation.advance_with_hooks(stop, by_phase)
@@ -170,6 +181,8 @@ def _compile_in_process(request: _Request) -> bytes:
         command += [f"--prepass-load={path}" for path in default_registry().files]
         if request.kernels is not None:
             command.append(f"--prepass-kernels={','.join(parse_kernels(request.kernels))}")
+        if request.table:
+            command.append(f"--{TABLE_FLAG}={request.table}")
         if request.pipeline:
             command.append(f"--iree-preprocessing-pass-pipeline={request.pipeline}")
         finished = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False)

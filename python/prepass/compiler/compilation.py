@@ -117,13 +117,18 @@ class Compilation:
         *,
         instrumentation: Instrumentation | None = None,
         on_remark: RemarkHandler | None = None,
+        tuning_table: str = "",
     ) -> dict[str, list[Hook]]:
-        """Hooks that run a pass pipeline on the module, each pass after the phase that it belongs to."""
+        """Hooks that run a pass pipeline on the module, each pass after the phase that it belongs to.
+
+        A tuning table is for every pass that reads one.
+        """
 
         def hook(part: Nest) -> Hook:
             return lambda _: self.run_pipeline(part, instrumentation=instrumentation, on_remark=on_remark)
 
-        return {phase: [hook(part)] for phase, part in split_by_phase(pipeline, default_registry()).items()}
+        by_phase = split_by_phase(pipeline, default_registry(), tuning_table)
+        return {phase: [hook(part)] for phase, part in by_phase.items() if part.elements}
 
     def write(self, output: Output) -> None:
         """Write the program as VM bytecode. Raises CompileError."""

@@ -9,7 +9,7 @@ from prepass.pipeline.builder import Pipeline
 class PassMethods:
     def canonicalize_rope(self) -> Pipeline:
         """Bring rotary embeddings to one form that vectorises."""
-    def configure_attention(self) -> Pipeline:
+    def configure_attention(self, *, table: str = '') -> Pipeline:
         """Attach a lowering config to every attention op."""
     def configure_contractions(self) -> Pipeline:
         """Attach a lowering config to every contraction with several results."""

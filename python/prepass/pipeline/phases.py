@@ -3,16 +3,23 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from prepass.pipeline.base import PREPROCESSING, Pass
 from prepass.pipeline.registry import Registry
 from prepass.pipeline.resolve import ROOT, Element, Nest, PythonPass, python_passes
+from prepass.pipeline.tuned import TunedPass
+
+# In the order that they run in.
+_TUNED = ("prepass-configure-attention",)
 
 
-def split_by_phase(pipeline: Nest, registry: Registry) -> dict[str, Nest]:
+def split_by_phase(pipeline: Nest, registry: Registry, tuning_table: str = "") -> dict[str, Nest]:
     """A pipeline for each phase: what stays in preprocessing, and the passes that belong to a later phase.
 
     Passes that others are followed by are added with their default options,
-    unless the pipeline has them already.
+    unless the pipeline has them already. A tuning table is given to every pass
+    that reads one and has none of its own; those that the pipeline lacks are added.
     """
     later: dict[str, dict[str, Pass]] = {}
     for instance in python_passes(pipeline):
@@ -23,9 +30,15 @@ def split_by_phase(pipeline: Nest, registry: Registry) -> dict[str, Nest]:
             follower = registry.find_pass(name)
             if follower is not None:
                 later.setdefault(follower.phase, {}).setdefault(name, follower())
+    for name in _TUNED if tuning_table else ():
+        tuned = registry.find_pass(name)
+        if tuned is not None:
+            later.setdefault(tuned.phase, {}).setdefault(name, tuned())
     pipelines = {PREPROCESSING: Nest(ROOT, _without_later(pipeline.elements))}
     for phase, passes in later.items():
-        pipelines[phase] = Nest(ROOT, tuple(map(PythonPass, _in_order(passes))))
+        pipelines[phase] = Nest(
+            ROOT, tuple(PythonPass(_with_table(instance, tuning_table)) for instance in _in_order(passes))
+        )
     return pipelines
 
 
@@ -39,6 +52,12 @@ def _in_order(passes: dict[str, Pass]) -> list[Pass]:
         waiting.remove(following)
         ordered.append(following)
     return ordered
+
+
+def _with_table(instance: Pass, tuning_table: str) -> Pass:
+    if not tuning_table or not isinstance(instance, TunedPass) or instance.table:
+        return instance
+    return dataclasses.replace(instance, table=tuning_table)
 
 
 def _without_later(elements: tuple[Element, ...]) -> tuple[Element, ...]:

@@ -54,6 +54,7 @@ def compile_program(
     start: str = "start",
     hooks: Mapping[str, Hook] | None = None,
     on_remark: RemarkHandler | None = None,
+    tuning_table: str | Path | None = None,
 ) -> DeviceProgram:
     """Compile a module for gfx942, as far as the simulator needs it. Arguments and errors as for `prepass.compile`."""
     hosts: list[HostProgram] = []
@@ -75,6 +76,7 @@ def compile_program(
             hooks={**hooks, _TARGETS: read},
             start=start,
             on_remark=on_remark,
+            tuning_table=tuning_table,
         )
         files = sorted(Path(directory).glob("*.rocmasm"))
         return DeviceProgram(hosts[0], tuple(file.read_text() for file in files))

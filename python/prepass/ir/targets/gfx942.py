@@ -143,12 +143,17 @@ def attention_attributes(shape: AttentionShape) -> dict[str, ir.Attribute]:
         raise NoConfig("a dynamic head dim crashes the compiler for gfx942")
     if shape.k2 == 1:
         raise NoConfig("a single key crashes the compiler for gfx942")
-    tile = _attention_tile(shape)
+    tile = attention_tile(shape)
     if tile is None:
         if shape.k2 is None and not shape.masked:
             reason = "the number of keys is dynamic: without a mask it takes a minute to compile for gfx942, and spills"
             raise NoConfig(reason, breaks=False)
         return {}
+    return tile_attributes(shape, tile)
+
+
+def tile_attributes(shape: AttentionShape, tile: AttentionTile) -> dict[str, ir.Attribute]:
+    """`compilation_info` and `decomposition_config` for a tile."""
     load_dialects("iree_codegen", "iree_gpu")
     return {
         "compilation_info": _compilation_info(shape, tile),
@@ -162,7 +167,7 @@ def padded_keys(shape: AttentionShape) -> int | None:
         return None
     multiple = MANY_KEYS_MULTIPLE if shape.k2 > MANY_KEYS else MFMA_KEYS
     padded = -(-shape.k2 // multiple) * multiple
-    return padded if _attention_tile(replace(shape, k2=padded, masked=True)) else None
+    return padded if attention_tile(replace(shape, k2=padded, masked=True)) else None
 
 
 def reason_to_rotate_apart(shape: AttentionShape) -> str | None:
@@ -171,7 +176,7 @@ def reason_to_rotate_apart(shape: AttentionShape) -> str | None:
         return "the number of queries is dynamic, which with a rotation takes more registers than there are"
     if shape.m < MANY_QUERIES:
         return f"fewer than {MANY_QUERIES} queries are rotated in no time, wherever that is"
-    tile = _attention_tile(replace(shape, k1_loops=2))
+    tile = attention_tile(replace(shape, k1_loops=2))
     if tile is None or not tile.in_lds or (shape.k1 or 0) % (2 * MFMA_KEYS):
         return "gfx942 has no config for the attention in which a rotated query fits"
     # With 192 channels bf16 spills, with 256 a SIMD has one wave.
@@ -193,7 +198,8 @@ class _Problem:
     value_transposed: bool
 
 
-def _attention_tile(shape: AttentionShape) -> AttentionTile | None:
+def attention_tile(shape: AttentionShape) -> AttentionTile | None:
+    """The tile picked by hand for a shape, None where IREE's default is kept."""
     if shape.element_type not in ("f16", "bf16") or shape.n is None or shape.k1 is None or shape.m == 1:
         return None
     if shape.k2 is not None and shape.k2 % MFMA_KEYS:
@@ -270,10 +276,15 @@ def _fewest_waves(tile: AttentionTile, problem: _Problem) -> AttentionTile:
     return tile
 
 
-def _copies_evenly(tile: AttentionTile, problem: _Problem) -> bool:
-    value = (problem.n, tile.keys) if problem.value_transposed else (tile.keys, problem.n)
+def copies_evenly(tile: AttentionTile, k1: int, n: int, value_transposed: bool) -> bool:
+    """Whether all threads of a workgroup take the same part in copying K and V to LDS."""
+    value = (n, tile.keys) if value_transposed else (tile.keys, n)
     threads = tile.waves * SUBGROUP_SIZE
-    return _divides_threads((tile.keys, problem.k1), threads) and _divides_threads(value, threads)
+    return _divides_threads((tile.keys, k1), threads) and _divides_threads(value, threads)
+
+
+def _copies_evenly(tile: AttentionTile, problem: _Problem) -> bool:
+    return copies_evenly(tile, problem.k1, problem.n, problem.value_transposed)
 
 
 def _divides_threads(extents: tuple[int, int], threads: int) -> bool:

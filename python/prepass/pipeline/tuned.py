@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Passes that ask a tuning table before their own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from prepass.errors import PrepassError
+from prepass.ir.targets import Target
+from prepass.ir.targets.tuning_table import TuningTable, read_tuning_table
+from prepass.pipeline.base import Pass
+from prepass.pipeline.options import option
+
+
+@dataclass(frozen=True)
+class TunedPass(Pass):
+    """A pass whose choices a tuning table may override. `--prepass-tuning-table` sets the option of all of them."""
+
+    table: str = option("", help="A tuning table, of `prepass-tune`: what it says of an op comes first.")
+
+    def __post_init__(self) -> None:
+        # A table that cannot be read is an error before anything is compiled, not after.
+        if self.table:
+            read_tuning_table(self.table)
+
+    def tuning_table(self, target: Target | None) -> TuningTable | None:
+        """The table, None without one. Raises PrepassError when all of the program is for another target."""
+        if not self.table:
+            return None
+        table = read_tuning_table(self.table)
+        if target is not None and target.architecture != table.target:
+            raise PrepassError(f"tuning table '{self.table}' is for {table.target}, the program for {target.name}")
+        return table
