@@ -11,9 +11,8 @@ import functools
 from dataclasses import dataclass
 
 from iree.compiler import ir
-from iree.compiler.dialects import linalg
 
-from prepass.ir.expressions import element_type, indexing_maps, loop_sizes
+from prepass.ir.expressions import element_type, loop_sizes
 from prepass.ir.kernels import CONTRACTION, Example, ExpectedFigures, Kernel, KernelDescription, KernelUse
 from prepass.ir.kernels.builders import (
     Insertion,
@@ -37,6 +36,7 @@ from prepass.ir.kernels.conditions import (
     check_alone,
     check_element_types,
     check_in_memory,
+    check_matmul_loops,
     check_multiple,
     check_zero_init,
 )
@@ -83,7 +83,7 @@ class DirectMatmul(Kernel):
 
     def match(self, op: ir.Operation, target: Target) -> KernelUse:
         """See `Kernel.match`."""
-        _check_loops(op)
+        check_matmul_loops(op)
         element = check_element_types(op, (0, 1), tuple(_TYPES))
         if str(element_type(op.results[0])) != "f32":
             raise NoMatch("the sums are not f32", op)
@@ -101,22 +101,6 @@ class DirectMatmul(Kernel):
     def examples(self) -> tuple[Example, ...]:
         """See `Kernel.examples`."""
         return tuple(Example(f"256x128x64 {element}", _example(256, 128, 64, element)) for element in _TYPES)
-
-
-def _check_loops(op: ir.Operation) -> None:
-    dimensions = linalg.infer_contraction_dimensions(op)
-    maps = indexing_maps(op)
-    exact = dimensions is not None and maps is not None
-    if not exact or [list(d) for d in (dimensions.batch, dimensions.m, dimensions.n, dimensions.k)] != [
-        [],
-        [0],
-        [1],
-        [2],
-    ]:
-        raise NoMatch("the loops are not M, N and K, in this order", op)
-    layouts = [[ir.AffineDimExpr(expr).position for expr in map_.results] for map_ in maps]
-    if layouts != [[0, 2], [1, 2], [0, 1]]:
-        raise NoMatch("K is not innermost in both operands", op)
 
 
 def _build(name: str, element: str) -> None:

@@ -196,6 +196,29 @@ def loop(
     return list(op.results)
 
 
+def call_bitcode(
+    function: str,
+    inputs: Sequence[ir.Value],
+    outs: Sequence[ir.Value],
+    others: Sequence[ir.Value] = (),
+    strides: Sequence[Sequence[int]] | None = None,
+) -> list[ir.Value]:
+    """Call a function of an object that is linked in; returns the tensors of `outs` with what it writes to them.
+
+    The function gets, for each tensor, inputs first, a pointer, an offset in elements and the strides of the dims
+    listed in `strides`, all of them by default; then `others`. Indices are 64 bits wide.
+    """
+    attributes: dict[str, ir.Attribute] = {
+        "u_kernel_fn_name": ir.StringAttr.get(function),
+        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(inputs), len(outs), len(others)]),
+    }
+    if strides is not None:
+        attributes["strided_dims"] = _groups(strides)
+    types = [out.type for out in outs]
+    op = ir.Operation.create("iree_codegen.ukernel.generic", types, [*inputs, *outs, *others], attributes)
+    return list(op.results)
+
+
 @dataclass(frozen=True)
 class Insertion:
     """What a thread contributes to one result of `threads`: a tensor, where it goes, and its sizes there."""

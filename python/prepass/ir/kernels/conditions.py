@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from iree.compiler import ir
+from iree.compiler.dialects import linalg
 
-from prepass.ir.expressions import as_constant, element_type, scalar_expr
+from prepass.ir.expressions import as_constant, element_type, indexing_maps, scalar_expr
 from prepass.ir.match import NoMatch, defining_op, find_ops
 
 # What gives a kernel a view of memory, not something that is computed for it.
@@ -35,6 +36,23 @@ def check_multiple(op: ir.Operation, name: str, size: int | None, multiple: int)
     if size % multiple:
         raise NoMatch(f"{name} is {size}, not a multiple of {multiple}", op)
     return size
+
+
+def check_matmul_loops(op: ir.Operation) -> None:
+    """The loops are M, N and K, in this order, and K is innermost in both operands."""
+    dimensions = linalg.infer_contraction_dimensions(op)
+    maps = indexing_maps(op)
+    exact = dimensions is not None and maps is not None
+    if not exact or [list(d) for d in (dimensions.batch, dimensions.m, dimensions.n, dimensions.k)] != [
+        [],
+        [0],
+        [1],
+        [2],
+    ]:
+        raise NoMatch("the loops are not M, N and K, in this order", op)
+    layouts = [[ir.AffineDimExpr(expr).position for expr in map_.results] for map_ in maps]
+    if layouts != [[0, 2], [1, 2], [0, 1]]:
+        raise NoMatch("K is not innermost in both operands", op)
 
 
 def check_zero_init(op: ir.Operation) -> None:

@@ -53,6 +53,16 @@ def compilation_info(
     )
 
 
+def bitcode(name: str, contents: bytes) -> ir.Attribute:
+    """LLVM bitcode to link into an executable. `name` is what diagnostics call it.
+
+    Functions in it must not name a CPU and its features, else they are not inlined.
+    """
+    data = f'dense<"0x{contents.hex()}"> : vector<{len(contents)}xi8>'
+    # The HAL dialect has no Python builder for it.
+    return ir.Attribute.parse(f'#hal.executable.object<{{path = "{name}", data = {data}}}>')
+
+
 def _integers(values: Sequence[int]) -> ir.ArrayAttr:
     integer = ir.IntegerType.get_signless(64)
     return ir.ArrayAttr.get([ir.IntegerAttr.get(integer, value) for value in values])

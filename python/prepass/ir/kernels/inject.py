@@ -11,6 +11,7 @@ from iree.compiler import ir
 from prepass.ir.kernels.config import COMPILATION_INFO, UKERNEL, descriptor
 from prepass.ir.kernels.kernel import KernelUse
 
+_OBJECTS = "objects"
 _PROVIDER = "iree_codegen.ukernel_provider"
 _SYMBOLIC = f"{_PROVIDER} = #iree_codegen.symbolic_ukernel_provider"
 _GIVEN_PROVIDER = re.compile(rf"{re.escape(_PROVIDER)} = #[\w.]+(?:<[^<>]*>)?(?:, )?")
@@ -26,7 +27,10 @@ def annotate(op: ir.Operation, use: KernelUse) -> None:
 
 
 def inject(variant: ir.Operation, uses: Iterable[KernelUse]) -> None:
-    """Build the functions of `uses` in a variant, and let its target look for kernels there."""
+    """Build the functions of `uses` in a variant, and let its target look for kernels there.
+
+    The objects that they call are added to those of the variant.
+    """
     variant.attributes["target"] = _with_symbolic_provider(variant.attributes["target"])
     body = variant.regions[0].blocks[0]
     defined = {_symbol(op.operation) for op in body.operations}
@@ -35,6 +39,14 @@ def inject(variant: ir.Operation, uses: Iterable[KernelUse]) -> None:
         if function not in defined:
             with ir.InsertionPoint(inner), variant.location:
                 use.build()
+            _add_objects(variant, use.objects)
+
+
+def _add_objects(variant: ir.Operation, objects: Iterable[ir.Attribute]) -> None:
+    given = list(ir.ArrayAttr(variant.attributes[_OBJECTS])) if _OBJECTS in variant.attributes else []
+    together = list(dict.fromkeys([*given, *objects]))
+    if together:
+        variant.attributes[_OBJECTS] = ir.ArrayAttr.get(together)
 
 
 def _symbol(op: ir.Operation) -> str:

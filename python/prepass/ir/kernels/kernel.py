@@ -105,12 +105,14 @@ class KernelUse:
         annotation; see `prepass.ir.kernels.config`.
       build: Makes the function at the current insertion point, with the location that is current.
       attributes: Further attributes for the op.
+      objects: Files of code that the function calls, each `prepass.ir.kernels.config.bitcode`.
     """
 
     function: str
     compilation_info: ir.Attribute
     build: Callable[[], object]
     attributes: Mapping[str, ir.Attribute] = field(default_factory=dict)
+    objects: tuple[ir.Attribute, ...] = ()
 
 
 @dataclass(frozen=True)
