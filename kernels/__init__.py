@@ -5,5 +5,6 @@ The first kernel of the table that matches an op is taken, so the better of two 
 """
 
 KERNELS: dict[str, str] = {
+    "convolution": "prepass.kernels.convolution.kernel:CONVOLUTION_KERNEL",
     "direct-matmul": "prepass.kernels.contraction.matmul:MATMUL",
 }

@@ -4,7 +4,7 @@
 A kernel is an MLIR function for the tile of a workgroup, a *tensor ukernel* of IREE. The op is annotated with the
 function's name and with the tile; the function is put into the executable, and the executable's target is told to
 look for kernels there. The compiler tiles the op and puts the function in its place. What is fused with the op
-stays fused.
+stays fused. A kernel may also replace the body of a whole dispatch, where tiling does not give it what it needs.
 
 The pass runs on executables, once dispatches are formed, when a program is compiled: configs name loops, and only
 there the loops are final. It runs before the passes that configure ops without a kernel.
@@ -47,7 +47,7 @@ from dataclasses import dataclass
 from iree.compiler import ir
 
 from prepass.ir.kernels.inject import annotate, inject
-from prepass.ir.kernels.kernel import KernelUse
+from prepass.ir.kernels.kernel import DispatchUse, KernelUse
 from prepass.ir.kernels.select import select_kernel
 from prepass.ir.match import find_ops
 from prepass.ir.targets import enclosing_variant
@@ -85,7 +85,10 @@ class SelectKernelsPass(Pass):
             _apply(candidate, use)
 
 
-def _apply(op: ir.Operation, use: KernelUse) -> None:
+def _apply(op: ir.Operation, use: KernelUse | DispatchUse) -> None:
+    if isinstance(use, DispatchUse):
+        use.rewrite()
+        return
     variant = enclosing_variant(op)
     if variant is not None:
         annotate(op, use)

@@ -9,7 +9,7 @@ from iree.compiler.passmanager import PassManager
 from prepass.compiler.compilation import Compilation
 from prepass.compiler.library import new_session
 from prepass.errors import PrepassError
-from prepass.ir.match import walk_ops
+from prepass.ir.match import find_ops
 from prepass.ir.parse import ModuleSource, read_module
 from prepass.pipeline.base import RemarkHandler
 from prepass.pipeline.kernels import resolve_with_kernels
@@ -39,15 +39,19 @@ def kernel_functions(
     with Compilation(session, contents, name) as compilation:
         hooks = compilation.pipeline_hooks(resolved, on_remark=on_remark) if resolved else {}
         compilation.advance_with_hooks(_SELECTED, hooks)
-        functions = [function for function in walk_ops(compilation.module, "util.func") if _in_variant(function)]
+        functions = find_ops(compilation.module, lambda op: _is_kernel(op.operation))
         for function in functions:
             # Each use of a constant is one of its own as built.
-            PassManager.parse("util.func(cse)", session.context).run(function)
+            PassManager.parse(f"{function.name}(cse)", session.context).run(function)
         texts = list(dict.fromkeys(map(str, functions)))
     if not texts:
         raise PrepassError(f"kernel '{kernel}' fits no op of {name}")
     return texts
 
 
-def _in_variant(function: ir.Operation) -> bool:
-    return function.parent is not None and function.parent.operation.name == "hal.executable.variant"
+def _is_kernel(op: ir.Operation) -> bool:
+    """Whether an op is the function of a kernel, or a dispatch whose body a kernel is."""
+    if op.name == "func.func":
+        # IREE chooses a pipeline only later.
+        return "translation_info" in op.attributes and "no_pipeline" in str(op.attributes["translation_info"])
+    return op.name == "util.func" and op.parent is not None and op.parent.operation.name == "hal.executable.variant"

@@ -5,13 +5,22 @@
 an op needs, `select` chooses one for an op and `inject` puts it into the executable.
 """
 
-from prepass.ir.kernels.kernel import Example, ExpectedFigures, Kernel, KernelDescription, KernelUse, OpKind
+from prepass.ir.kernels.kernel import (
+    DispatchUse,
+    Example,
+    ExpectedFigures,
+    Kernel,
+    KernelDescription,
+    KernelUse,
+    OpKind,
+)
 from prepass.ir.kernels.kinds import ATTENTION, CONTRACTION, CONVOLUTION
 
 __all__ = [
     "ATTENTION",
     "CONTRACTION",
     "CONVOLUTION",
+    "DispatchUse",
     "Example",
     "ExpectedFigures",
     "Kernel",

@@ -116,6 +116,19 @@ class KernelUse:
 
 
 @dataclass(frozen=True)
+class DispatchUse:
+    """A kernel for all of a dispatch: the op, what feeds it and what is done with its result.
+
+    For an op that IREE cannot tile as the kernel needs it.
+
+    Attributes:
+      rewrite: Replaces the body of the dispatch, its workgroup count and its translation info.
+    """
+
+    rewrite: Callable[[], object]
+
+
+@dataclass(frozen=True)
 class Example:
     """An op that a kernel serves, to show the kernel on and to compare it with IREE's own code.
 
@@ -156,7 +169,7 @@ class Kernel(ABC):
         """The facts about the kernel."""
 
     @abstractmethod
-    def match(self, op: ir.Operation, target: Target) -> KernelUse:
+    def match(self, op: ir.Operation, target: Target) -> KernelUse | DispatchUse:
         """How the kernel computes an op of its kind, which no other config is attached to.
 
         The op is in a `hal.executable.variant` for one of the kernel's targets. Raises NoMatch with the condition that

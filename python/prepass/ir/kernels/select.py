@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from iree.compiler import ir
 
 from prepass.ir.kernels.config import CONFIGS
-from prepass.ir.kernels.kernel import Kernel, KernelUse
+from prepass.ir.kernels.kernel import DispatchUse, Kernel, KernelUse
 from prepass.ir.match import NoMatch
 from prepass.ir.targets import executable_target
 
 
-def select_kernel(op: ir.Operation, kernels: Sequence[Kernel]) -> tuple[Kernel, KernelUse] | None:
+def select_kernel(op: ir.Operation, kernels: Sequence[Kernel]) -> tuple[Kernel, KernelUse | DispatchUse] | None:
     """The first of `kernels` that computes `op`; None where none is for such ops.
 
     Raises NoMatch with the reasons of all that are.

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""From sums to memory: the steps of a dispatch, on vectors of neighbouring channels of a pixel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from iree.compiler import ir
+from iree.compiler.dialects import vector
+
+from prepass.ir.kernels.builders import apply, load, splat, store, vector_type
+from prepass.ir.layout.bodies import body_ops
+from prepass.kernels.convolution.steps import CHANNEL, Computed, Coordinates, Step, Stored
+from prepass.kernels.convolution.views import View
+
+
+@dataclass(frozen=True)
+class Place:
+    """Neighbouring channels of one pixel.
+
+    Attributes:
+      positions: Of the pixel along each axis.
+      channel: The first one.
+      width: How many.
+    """
+
+    positions: Sequence[ir.Value]
+    channel: ir.Value
+    width: int
+
+
+@dataclass
+class Memory:
+    """The bindings of the dispatch, each as a buffer of one dim; and the vectors that many pixels share."""
+
+    buffers: Mapping[ir.Operation, ir.Value]
+    shared: dict[tuple[ir.Operation, int, ir.Value], ir.Value] = field(default_factory=dict)
+
+    def read(self, operand: Stored, place: Place) -> ir.Value:
+        """The elements of an operand at a place."""
+        if any(coordinate != CHANNEL for coordinate in operand.coordinates):
+            return self._read(operand, place)
+        key = (operand.view.binding, operand.view.offset, place.channel)
+        if key not in self.shared:
+            self.shared[key] = self._read(operand, place)
+        return self.shared[key]
+
+    def _read(self, operand: Stored, place: Place) -> ir.Value:
+        buffer, at = self.buffers[operand.view.binding], _offset(operand.view, operand.coordinates, place)
+        pitch = _channel_pitch(operand.view, operand.coordinates)
+        if pitch == 1:
+            return load(buffer, [at], place.width)
+        if pitch == 0:
+            return splat(vector.ExtractOp(load(buffer, [at], 1), [], [0]).result, place.width)
+        places = [apply(lambda at, n=n: at + n * pitch, at) for n in range(place.width)]
+        elements = [vector.ExtractOp(load(buffer, [at], 1), [], [0]).result for at in places]
+        return vector.FromElementsOp(vector_type(place.width, operand.view.element), elements).result
+
+    def write(self, value: ir.Value, view: View, coordinates: Coordinates, place: Place) -> None:
+        """Write neighbouring channels, which must be neighbours in memory."""
+        store(value, self.buffers[view.binding], [_offset(view, coordinates, place)])
+
+
+def run_steps(steps: Sequence[Step], values: dict[ir.Value, ir.Value], place: Place, memory: Memory) -> None:
+    """Compute each step's results at a place; `values` has the sums and gets the results."""
+    for step in steps:
+        block = step.op.regions[0].blocks[0]
+        inside: dict[ir.Value, ir.Value] = {}
+        for argument, operand in zip(block.arguments, step.operands, strict=False):
+            inside[argument] = values[operand.value] if isinstance(operand, Computed) else memory.read(operand, place)
+        *body, terminator = body_ops(step.op)
+        for op in body:
+            inside[op.results[0]] = _widened(op, inside, place.width)
+        for result, yielded in zip(step.op.results, terminator.operands, strict=True):
+            values[result] = _wide(yielded, inside, place.width)
+
+
+def _widened(op: ir.Operation, inside: Mapping[ir.Value, ir.Value], width: int) -> ir.Value:
+    """An op of a body, on vectors."""
+    if op.name == "arith.constant":
+        return splat(op.clone().results[0], width)
+    operands = [_wide(operand, inside, width) for operand in op.operands]
+    attributes = {name: op.attributes[name] for name in op.attributes}
+    return ir.Operation.create(op.name, [vector_type(width, op.results[0].type)], operands, attributes).result
+
+
+def _wide(value: ir.Value, inside: Mapping[ir.Value, ir.Value], width: int) -> ir.Value:
+    return inside[value] if value in inside else splat(value, width)
+
+
+def _offset(view: View, coordinates: Coordinates, place: Place) -> ir.Value:
+    at = apply(lambda c: c * 0 + view.offset, place.channel)
+    for coordinate, pitch in zip(coordinates, view.pitches, strict=True):
+        position = place.channel if coordinate == CHANNEL else place.positions[coordinate]
+        at = apply(lambda at, position, pitch=pitch: at + position * pitch, at, position)
+    return at
+
+
+def _channel_pitch(view: View, coordinates: Coordinates) -> int:
+    return sum(pitch for pitch, coordinate in zip(view.pitches, coordinates, strict=True) if coordinate == CHANNEL)

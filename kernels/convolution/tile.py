@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a workgroup computes, and how its waves share it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from prepass.kernels.convolution.problem import Problem
+
+LANES = 64
+# The matrix instruction: 32x32 results, 8 terms, of which a lane holds 4; two share a read of 8.
+BLOCK, TERMS, PER_LANE = 32, 8, 4
+STEP = 2 * TERMS
+ELEMENT_BYTES = 2
+# Rows of LDS are 16 bytes longer than what they hold: 8 neighbouring rows start in different banks then.
+PADDING = 8
+
+
+@dataclass(frozen=True)
+class Side:
+    """One operand of the product, pixels or filters: rows of `depth` terms.
+
+    Attributes:
+      waves: How many waves lie along it.
+      blocks: How many blocks of 32 rows a wave has.
+    """
+
+    waves: int
+    blocks: int
+
+    @property
+    def span(self) -> int:
+        """Rows of a wave."""
+        return self.blocks * BLOCK
+
+    @property
+    def rows(self) -> int:
+        """Rows of the workgroup."""
+        return self.waves * self.span
+
+
+@dataclass(frozen=True)
+class Tile:
+    """The tile of a workgroup: pixels by filters, and the terms of an iteration, channels of one tap."""
+
+    pixels: Side
+    filters: Side
+    depth: int
+
+    @property
+    def threads(self) -> int:
+        """Work items of the workgroup."""
+        return self.pixels.waves * self.filters.waves * LANES
+
+    @property
+    def row_elements(self) -> int:
+        """Elements of a row in LDS."""
+        return self.depth + PADDING
+
+    @property
+    def lds_bytes(self) -> int:
+        """LDS of the workgroup."""
+        return (self.pixels.rows + self.filters.rows) * self.row_elements * ELEMENT_BYTES
+
+    def copy_width(self, side: Side) -> int:
+        """The widest vector, up to 16 bytes, of which each thread copies equally many."""
+        return next(width for width in (8, 4, 2) if side.rows * self.depth % (width * self.threads) == 0)
+
+    def copies(self, side: Side) -> int:
+        """Vectors of a side that a thread copies to LDS in an iteration."""
+        return side.rows * self.depth // (self.copy_width(side) * self.threads)
+
+    def workgroups(self, problem: Problem) -> tuple[int, int]:
+        """How many tiles cover the pixels and the filters."""
+        return -(-problem.pixels // self.pixels.rows), -(-problem.filters // self.filters.rows)
+
+    def busiest(self, problem: Problem, compute_units: int) -> int:
+        """Results that the busiest CU computes, with those beyond the edges and those computed twice."""
+        pixels, filters = self.workgroups(problem)
+        return -(-pixels * filters // compute_units) * self.pixels.rows * self.filters.rows
+
+
+def best_tile(problem: Problem, tiles: Iterable[Tile], compute_units: int) -> Tile:
+    """The tile with which the busiest CU has least to do, and of equals the first."""
+    return min(tiles, key=lambda tile: tile.busiest(problem, compute_units))
