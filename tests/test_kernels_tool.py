@@ -38,8 +38,8 @@ def test_list(program, others):
 
 
 def test_show(program):
-    result = program("prepass", "kernels", "show", "direct-matmul", "--example=256x128x64 bf16")
-    description, _, text = result.stdout.decode().partition("Its MLIR for 256x128x64 bf16:\n")
+    result = program("prepass", "kernels", "show", "direct-matmul", "--example=1024x1024x1024 bf16")
+    description, _, text = result.stdout.decode().partition("Its MLIR for 1024x1024x1024 bf16:\n")
     assert "a workgroup computes\tM 64, N 64" in description
     with Session().context:
         (function,) = ir.Module.parse(text).body.operations
@@ -67,7 +67,7 @@ def test_descriptions_are_whole(name):
     [
         (["show"], "expected the name of one kernel, got 0"),
         (["direct-matmol"], "unknown kernel 'direct-matmol'; did you mean 'direct-matmul'?"),
-        (["direct-matmul", "--example=64"], "kernel 'direct-matmul' has no example '64'; it has 256x128x64 f16"),
+        (["direct-matmul", "--example=64"], "kernel 'direct-matmul' has no example '64'; it has 1024x1024x1024 f16"),
     ],
 )
 def test_mistakes(program, words, message):

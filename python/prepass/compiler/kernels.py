@@ -9,7 +9,8 @@ from iree.compiler.passmanager import PassManager
 from prepass.compiler.compilation import Compilation
 from prepass.compiler.library import new_session
 from prepass.errors import PrepassError
-from prepass.ir.match import find_ops
+from prepass.ir.kernels.config import UKERNEL
+from prepass.ir.match import find_ops, walk_ops
 from prepass.ir.parse import ModuleSource, read_module
 from prepass.pipeline.base import RemarkHandler
 from prepass.pipeline.kernels import resolve_with_kernels
@@ -49,9 +50,23 @@ def kernel_functions(
     return texts
 
 
+def kernel_dispatches(module: ir.Operation) -> list[str]:
+    """The names of the dispatches that kernels compute, all or a part of, after the phase executable-sources."""
+    functions = {
+        ir.StringAttr(function.attributes["sym_name"]).value: None
+        for function in walk_ops(module, "func.func")
+        if _is_rewritten(function) or find_ops(function, lambda op: UKERNEL in op.attributes)
+    }
+    return list(functions)
+
+
+def _is_rewritten(function: ir.Operation) -> bool:
+    # IREE chooses a pipeline only later.
+    return "translation_info" in function.attributes and "no_pipeline" in str(function.attributes["translation_info"])
+
+
 def _is_kernel(op: ir.Operation) -> bool:
     """Whether an op is the function of a kernel, or a dispatch whose body a kernel is."""
     if op.name == "func.func":
-        # IREE chooses a pipeline only later.
-        return "translation_info" in op.attributes and "no_pipeline" in str(op.attributes["translation_info"])
+        return _is_rewritten(op)
     return op.name == "util.func" and op.parent is not None and op.parent.operation.name == "hal.executable.variant"

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What kernels say they cost is what their code costs, and those that are selected by default beat IREE's."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+from prepass.amdgpu.inputs import compile_to_assembly
+from prepass.amdgpu.kernel_costs import STOCK, price_dispatch, price_example, read_scores
+from prepass.kernels import KERNELS
+from prepass.pipeline.registry import default_registry
+
+from .conftest import GFX942
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_figures_are_those_of_the_code(name):
+    kernel = default_registry().kernel(name)
+    expected = kernel.description.figures
+    priced = price_example(kernel, kernel.examples()[0])
+    code, stock = priced[name], priced[STOCK]
+    if expected is not None:
+        share = 1 / code.iterations if expected.per == "an iteration" else 1
+        assert expected.per in ("an iteration", code.per)
+        for unit in ("mfma", "valu", "lds"):
+            assert getattr(code.cycles, unit) * share == pytest.approx(getattr(expected, unit), rel=0.02), unit
+        assert code.figures.metadata.vgprs == pytest.approx(expected.vgprs, abs=4)
+        assert code.figures.spills == expected.spills
+    assert code.figures.metadata.lds_bytes >= kernel.description.lds_bytes
+    if kernel.by_default:
+        assert max(code.cycles.units.values()) < max(stock.cycles.units.values())
+        assert code.figures.spills <= stock.figures.spills
+
+
+def attention(heads, tokens, channels, element):
+    """Self attention with V as (n, k2)."""
+    qk, v = f"tensor<{heads}x{tokens}x{channels}x{element}>", f"tensor<{heads}x{channels}x{tokens}x{element}>"
+    maps = ("(b, m, k1)", "(b, k2, k1)", "(b, n, k2)", "()", "(b, m, n)")
+    text = ", ".join(f"affine_map<(b, m, n, k1, k2) -> {dims}>" for dims in maps)
+    return f"""\
+func.func @main(%q: {qk}, %k: {qk}, %v: {v}) -> {qk} {{
+  %scale = arith.constant 0.125 : {element}
+  %e = tensor.empty() : {qk}
+  %o = iree_linalg_ext.attention <{{indexing_maps = [{text}]}}>
+      ins(%q, %k, %v, %scale : {qk}, {qk}, {v}, {element}) outs(%e : {qk}) {{
+    ^bb0(%score: f32):
+      iree_linalg_ext.yield %score : f32
+  }} -> {qk}
+  return %o : {qk}
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("channels", "cycles"),
+    # With 128 channels IREE computes all scores twice, in one workgroup for each half of the result's channels.
+    [(64, (512, 596, 672)), (128, (1536, 1208, 1984))],
+)
+def test_scores_of_iree_s_attention_count_once(channels, cycles):
+    scores = {}
+    hooks = {"executable-configurations": lambda module: scores.update(read_scores(module))}
+    code = compile_to_assembly(attention(20, 4096, channels, "f16"), flags=GFX942, hooks=hooks)
+    ((name, count),) = scores.items()
+    found = price_dispatch(code, name, count).cycles
+    assert (found.mfma, found.valu, found.lds) == cycles
+
+
+def test_the_page_has_a_row_for_each_way(tmp_path, monkeypatch):
+    spec = importlib.util.spec_from_file_location("kernel_figures", ROOT / "docs" / "kernel_figures.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    page = tmp_path / "page.md"
+    monkeypatch.setattr("sys.argv", ["kernel_figures.py", f"--output={page}", "direct-matmul"])
+    module.main()
+    rows = [line for line in page.read_text().splitlines() if line.startswith(("| direct-matmul |", f"| {STOCK} |"))]
+    assert len(rows) == 2 * len(default_registry().kernel("direct-matmul").examples())
+    assert "| direct-matmul | 2048 | 112 | 0 | 5120 | memory | 40% | 40 | 0 | 0 | 16 |" in rows
