@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import argparse
 import sys
+import textwrap
+from importlib import metadata
 from pathlib import Path
 
-from iree.compiler import version
-
 from prepass.amdgpu.figures import KernelFigures
-from prepass.amdgpu.kernel_costs import PricedCode, price_example
+from prepass.analysis.kernel_costs import PricedCode, price_example
 from prepass.ir.kernels import Kernel
 from prepass.pipeline.registry import default_registry
 from prepass.tools.common import whole_output
@@ -25,19 +25,22 @@ PAGE = """\
 # Kernels against IREE's own code
 
 Each kernel of prepass on gfx942 beside the code that IREE makes of the same op, written by
-`python docs/kernel_figures.py`. All figures are static, of the assembly of {version} and of the cost model that
-[isa.md](isa.md) describes; nothing here has run on an MI300. [kernels.md](kernels.md) says how kernels are chosen.
+`python docs/kernel_figures.py`. All figures are static, of the assembly of {version} and of the cost
+model that [isa.md](isa.md) describes; nothing here has run on an MI300. [kernels.md](kernels.md) says how kernels are
+chosen.
 
 Cycles are those of a CU with one wave on each SIMD, in the hottest loop: for attention per 1,024 scores of a wave, each
 score counted once, else per 2^20 operations of a wave's matrix instructions. The unit with the most cycles bounds the
 loop; *busy* is how busy the matrix cores are when all units overlap. VGPRs, LDS and spills are of the whole kernel, and
-so is the narrowest store to memory, in bytes a lane.
+so is the narrowest store to memory, in bytes a lane. *kcycles* are the thousands of cycles of the busiest unit of the
+CU with the most workgroups, of 304 CUs: all that the first workgroup executes, counted in the simulator, prologue and
+epilogue included, times the workgroups that the CU has.
 
 {sections}"""
 
 HEAD = """\
-| | MFMA | VALU | LDS | memory | bound by | busy | VGPRs | LDS bytes | spills | narrowest store |
-| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
+| | MFMA | VALU | LDS | memory | bound by | busy | VGPRs | LDS bytes | spills | narrowest store | workgroups | kcycles |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
 """
 
 
@@ -45,11 +48,12 @@ def section(kernel: Kernel) -> str:
     """What the page says about a kernel."""
     facts = kernel.description
     selected = "Selected by default" if kernel.by_default else "Not selected by default"
-    parts = [f"## {kernel.name}\n\n{facts.summary} {selected}: {lower_first(facts.reason)}\n"]
+    summary = textwrap.fill(f"{facts.summary} {selected}: {lower_first(facts.reason)}", 120)
+    parts = [f"## {kernel.name}\n\n{summary}\n"]
     for example in kernel.examples():
         print(f"{kernel.name}: {example.name}", file=sys.stderr)
         priced = price_example(kernel, example)
-        per = priced[kernel.name].per
+        per = priced[kernel.name].loop.per
         rows = "\n".join(row(way, code) for way, code in priced.items())
         parts.append(f"{example.name}, cycles for {per}:\n\n{HEAD}{rows}\n")
     return "\n".join(parts)
@@ -57,13 +61,14 @@ def section(kernel: Kernel) -> str:
 
 def row(way: str, code: PricedCode) -> str:
     """A line of a table."""
-    cycles, figures = code.cycles, code.figures
+    cycles, figures = code.loop.cycles, code.figures
     units = cycles.units
     busiest = max(units, key=lambda unit: units[unit])
     busy = cycles.mfma / units[busiest] if units[busiest] else 0
     counts = " | ".join(f"{units[unit]:.0f}" for unit in ("MFMA", "VALU", "LDS", "memory"))
     kept = f"{figures.metadata.vgprs} | {figures.metadata.lds_bytes} | {figures.spills}"
-    return f"| {way} | {counts} | {busiest} | {busy:.0%} | {kept} | {narrowest_store(figures)} |"
+    shared = f"{code.workgroup.workgroups} | {code.workgroup.busiest_cu_cycles / 1000:.0f}"
+    return f"| {way} | {counts} | {busiest} | {busy:.0%} | {kept} | {narrowest_store(figures)} | {shared} |"
 
 
 def narrowest_store(figures: KernelFigures) -> str:
@@ -86,7 +91,7 @@ def main() -> None:
     registry = default_registry()
     kernels = [registry.kernel(name) for name in arguments.kernels or registry.kernel_names()]
     sections = "\n".join(section(kernel) for kernel in kernels)
-    page = PAGE.format(version=f"iree-base-compiler {version.VERSION}", sections=sections)
+    page = PAGE.format(version=f"iree-base-compiler {metadata.version('iree-base-compiler')}", sections=sections)
     with whole_output(str(arguments.output)) as temporary:
         Path(temporary).write_text(page)
 

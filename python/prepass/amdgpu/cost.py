@@ -44,6 +44,10 @@ class Cycles:
         """The units that work side by side."""
         return {"MFMA": self.mfma, "VALU": self.valu, "LDS": self.lds, "memory": self.memory}
 
+    def __add__(self, other: Cycles) -> Cycles:
+        """Both, one after the other."""
+        return Cycles(*(getattr(self, part.name) + getattr(other, part.name) for part in fields(self)))
+
     def __mul__(self, factor: float) -> Cycles:
         """All units, so many times."""
         return Cycles(*(getattr(self, part.name) * factor for part in fields(self)))
