@@ -6,11 +6,14 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from iree.compiler import ir
 
 import prepass
 from prepass.amdgpu.inputs import compile_to_assembly
 from prepass.checking.numerics import compare
 from prepass.errors import CompileError
+from prepass.ir.layout.convolutions import read_convolution
+from prepass.ir.match import find_ops
 
 from .conftest import GFX942, LLVM_CPU
 from .graphs import DTYPES
@@ -65,6 +68,32 @@ def test_random_programs_keep_their_results(seed):
 @pytest.mark.parametrize("seed", range(8, 100))
 def test_more_random_programs_keep_their_results(seed):
     check(seed)
+
+
+UNPADDED = """
+func.func @main(%x: tensor<1x16x10x10xf32>, %w: tensor<32x16x3x3xf32>) -> tensor<1x32x8x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %empty = tensor.empty() : tensor<1x32x8x8xf32>
+  %init = linalg.fill ins(%zero : f32) outs(%empty : tensor<1x32x8x8xf32>) -> tensor<1x32x8x8xf32>
+  %conv = linalg.conv_2d_nchw_fchw ins(%x, %w : tensor<1x16x10x10xf32>, tensor<32x16x3x3xf32>)
+      outs(%init : tensor<1x32x8x8xf32>) -> tensor<1x32x8x8xf32>
+  return %conv : tensor<1x32x8x8xf32>
+}
+"""
+
+
+@pytest.mark.parametrize("flags", [LLVM_CPU, GFX942], ids=["llvm-cpu", "gfx942"])
+@pytest.mark.parametrize("level", ["O0", "O3"])
+def test_a_transposed_argument_does_not_fold_into_its_convolution(flags, level):
+    inputs: list[bool] = []
+
+    def look(module: ir.Module) -> None:
+        for op in find_ops(module.operation, lambda op: read_convolution(op) is not None):
+            inputs.append(read_convolution(op).is_channels_last)
+
+    flags = [*flags, f"--iree-opt-level={level}"]
+    prepass.compile(UNPADDED, preset="sdxl", flags=flags, hooks={"flow": look})
+    assert inputs == [True]
 
 
 @pytest.mark.parametrize("name", VECTORIZED)

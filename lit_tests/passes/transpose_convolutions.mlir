@@ -348,3 +348,20 @@ func.func @jumbled(%x: tensor<1x8x5x5xf32>, %w: tensor<6x8x3x3xf32>, %o: tensor<
   %r = tensor.expand_shape %flat [[0, 1]] output_shape [27, 2] : tensor<54xf32> into tensor<27x2xf32>
   return %r : tensor<27x2xf32>
 }
+
+// -----
+
+// A transpose at the edge does not fold into the convolution that reads it.
+
+// CHECK-LABEL: func.func @unpadded
+// CHECK-SAME: %[[X:.+]]: tensor<2x16x8x8xf16>
+// CHECK: %[[XT:.+]] = linalg.generic {{.*}} ins(%[[X]] : tensor<2x16x8x8xf16>) outs(%{{.+}} : tensor<2x8x8x16xf16>)
+// CHECK: %[[KEPT:.+]] = iree_tensor_ext.compute_barrier.start %[[XT]] : tensor<2x8x8x16xf16> -> tensor<2x8x8x16xf16>
+// CHECK: linalg.conv_2d_nhwc_fhwc {{.*}} ins(%[[KEPT]], %{{.+}} : {{.*}})
+func.func @unpadded(%x: tensor<2x16x8x8xf16>, %w: tensor<32x16x3x3xf16>) -> tensor<2x32x6x6xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<2x32x6x6xf32>
+  %init = linalg.fill ins(%zero : f32) outs(%e : tensor<2x32x6x6xf32>) -> tensor<2x32x6x6xf32>
+  %c = linalg.conv_2d_nchw_fchw {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>} ins(%x, %w : tensor<2x16x8x8xf16>, tensor<32x16x3x3xf16>) outs(%init : tensor<2x32x6x6xf32>) -> tensor<2x32x6x6xf32>
+  return %c : tensor<2x32x6x6xf32>
+}

@@ -89,6 +89,10 @@ class FunctionLayout:
             return convolutions.build(self.convolutions[op], self._shapes, operand, self._forms[op].filters)
         return self._rules[op].build(op, self._shapes, operand)
 
+    def reads_windows(self, op: ir.Operation) -> bool:
+        """Whether an op is a convolution, and not one of single pixels, which is a contraction."""
+        return op in self.convolutions and not self.convolutions[op].pointwise
+
     def layout(self, value: ir.Value) -> Layout:
         """The layout of a value in ops that follow; not to be asked before all channels are marked."""
         if value not in self._layouts:

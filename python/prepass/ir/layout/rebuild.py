@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 from iree.compiler import ir
 
+from prepass.ir.barriers import keep_layout
 from prepass.ir.emit import erase_dead_producers
 from prepass.ir.layout.function import FunctionLayout
 from prepass.ir.layout.layouts import Layout
@@ -24,7 +25,7 @@ def rebuild(function: FunctionLayout, on_transpose: OnTranspose) -> None:
     borders = _Borders(function, on_transpose)
     for op in function.following:
         with ir.InsertionPoint(op), op.location:
-            results = function.build(op, borders.operand)
+            results = function.build(op, borders.kept_operand if function.reads_windows(op) else borders.operand)
         borders.made(op, results)
     following = set(function.following)
     for op in function.following:
@@ -45,6 +46,8 @@ class _Borders:
         self._function = function
         self._on_transpose = on_transpose
         self._laid_out: dict[ir.Value, ir.Value] = {}
+        self._transposed: set[ir.Value] = set()
+        self._kept: dict[ir.Value, ir.Value] = {}
 
     def made(self, op: ir.Operation, results: list[ir.Value]) -> None:
         """Take note of the results of an op in their layouts."""
@@ -60,8 +63,22 @@ class _Borders:
             with _after(value):
                 self._laid_out[value] = to_layout(value, layout)
             if layout.moves:
+                self._transposed.add(value)
                 self._on_transpose(value, None)
         return self._laid_out[value]
+
+    def kept_operand(self, value: ir.Value, layout: Layout) -> ir.Value:
+        """A value in a layout, kept: a transpose at the border does not fold into the reader.
+
+        A convolution that reads windows through a transpose is no named one any more, and reads elements one by one.
+        """
+        laid_out = self.operand(value, layout)
+        if value not in self._transposed:
+            return laid_out
+        if value not in self._kept:
+            with _after(laid_out):
+                self._kept[value] = keep_layout(laid_out)
+        return self._kept[value]
 
     def leave(self, old: ir.Value, following: set[ir.Operation]) -> None:
         """Let ops that do not follow read a value that was made anew."""
