@@ -27,7 +27,9 @@
 
 // CHECK-LABEL: @channels_innermost
 // CHECK: %[[T:.+]] = linalg.generic {{.*}} outs(%{{.+}} : tensor<4x64x96xf32>)
-// CHECK: %[[KT:.+]] = iree_tensor_ext.compute_barrier.start %[[T]]
+// CHECK: %[[P:.+]] = tensor.pad %[[T]] low[0, 0, 0] high[0, 0, 16]
+// CHECK: %[[KEPT:.+]] = iree_tensor_ext.compute_barrier.start %[[P]] : tensor<4x64x112xf32> -> tensor<4x64x112xf32>
+// CHECK: %[[KT:.+]] = tensor.extract_slice %[[KEPT]][0, 0, 0] [4, 64, 96] [1, 1, 1]
 // CHECK: iree_linalg_ext.attention
 // CHECK-SAME: affine_map<(d0, d1, d2, d3, d4) -> (d0, d1, d3)>, affine_map<(d0, d1, d2, d3, d4) -> (d0, d3, d4)>
 // CHECK-SAME: ins(%{{.+}}, %[[KT]], %{{.+}}, %{{.+}} : tensor<4x128x64xf32>, tensor<4x64x96xf32>, tensor<4x96x64xf32>, f32)

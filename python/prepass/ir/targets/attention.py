@@ -55,6 +55,11 @@ def wants_transposed_keys(target: Target, shape: AttentionShape) -> bool:
     return target.backend == "llvm-cpu" and llvm_cpu.wants_transposed_keys(shape)
 
 
+def key_row_padding(target: Target, shape: AttentionShape) -> int:
+    """How many elements the rows of K as (…, k1, k2) are to be longer in memory than there are keys."""
+    return llvm_cpu.key_row_padding(shape) if target.backend == "llvm-cpu" else 0
+
+
 def reason_to_rotate_apart(target: Target, shape: AttentionShape) -> str | None:
     """Why the rotary embedding of Q had better not be in the dispatch of its attention, or None where it should be."""
     if target.architecture == "gfx942":

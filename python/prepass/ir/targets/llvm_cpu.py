@@ -15,6 +15,9 @@ Measured with iree-base-compiler 3.13.0 on a Zen 5 server, ratios within one run
   4×1024×64 2.4 with K as (k1, k2), its transpose included, and 1.2 as (k2, k1); 12×128×64 1.1
   and 0.7; 8×512×32 1.8 and 0.7; 8×1024×80 1.1 and 0.6. 8×1024×128 0.7 and 0.7, as the limit
   below leaves a row or two.
+- Rows of K as (k1, k2) that are a multiple of 4096 bytes apart fall in one set of the nearest
+  cache, and a tile reads 64 of them. On a Zen 4, 20×1024×64, processor time against torch's
+  sdpa: 1.9 as they are, 1.1 with each row a line of the cache longer.
 
 What decides a tile:
 
@@ -42,6 +45,7 @@ LARGEST_DEFAULT_HEAD_DIM = 128
 MAX_VECTORS = 512  # The compiler's --iree-llvmcpu-fail-on-large-vector limit, in native vectors.
 
 _FLOAT_BYTES = 4
+_CACHE_LINE_BYTES = 64
 _WORKGROUP_ROWS = 32
 _DYNAMIC_CHANNELS = 64
 _KEYS = 8
@@ -100,6 +104,14 @@ def decomposed_is_faster(shape: AttentionShape, vector_bytes: int) -> bool:
 def wants_transposed_keys(shape: AttentionShape) -> bool:
     """Whether K as (k1, k2) pays for its copy: the queries that read it are many."""
     return not shape.key_transposed and shape.m is not None and shape.m >= _QUERIES_FOR_A_COPY and shape.k2 != 1
+
+
+def key_row_padding(shape: AttentionShape) -> int:
+    """How many elements to add to each row of K as (k1, k2), so that neighbouring rows spread over the cache's sets."""
+    if shape.k2 is None:
+        return 0
+    line = _CACHE_LINE_BYTES // (_FLOAT_BYTES if shape.element_type == "f32" else _FLOAT_BYTES // 2)
+    return line if shape.k2 % (2 * line) == 0 else 0
 
 
 def _vector_tile(shape: AttentionShape, width: int, vector_bytes: int) -> tuple[int, int]:
