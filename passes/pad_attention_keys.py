@@ -83,11 +83,11 @@ def _match_padding(op: ir.Operation, target: Target | None, min_queries: int) ->
     if target is None:
         raise NoMatch("no target is known", op)
     shape = read_attention_shape(op)
-    if shape.m is not None and shape.m < min_queries:
-        raise NoMatch(f"{shape.m} queries are too few to pay for copies of K and V", op)
     padded = padded_keys(target, shape)
     if padded is None or shape.k2 is None:
         raise NoMatch(f"{target.name} does not ask for more keys", op)
+    if shape.m is not None and shape.m < min_queries:
+        raise NoMatch(f"{shape.m} queries are too few to pay for copies of K and V", op)
     maps = tuple(ir.AffineMapAttr(attribute).value for attribute in ir.ArrayAttr(op.attributes["indexing_maps"]))
     padding = _Padding(shape.k2, padded, maps[0].n_dims - 1, maps, shape.masked)
     is_float = not shape.masked or isinstance(element_type(op.operands[_MASK]), ir.FloatType)

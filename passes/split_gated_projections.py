@@ -200,7 +200,7 @@ class SplitGatedProjectionsPass(Pass):
             context.applied(candidate, f"split in {len(projection.slices)}")
             context.count("split")
             for slice_op, cut in projection.slices:
-                with ir.InsertionPoint(slice_op), slice_op.location:
+                with ir.InsertionPoint(slice_op), candidate.location:
                     value = _build_slice(projection.ops[-1], cut, projection.ops)
                 slice_op.result.replace_all_uses_with(value)
             erase_dead_producers([slice_op.result for slice_op, _ in projection.slices])

@@ -25,7 +25,10 @@ from prepass.tools.tables import print_table
 PROGRAM = "prepass"
 
 # Programs of their own that are commands as well: `prepass stats` is `prepass-stats`.
-_PROGRAMS = {"stats": "count a program's dispatches, memory and traffic"}
+_PROGRAMS = {
+    "analyze": "find the issues in a model's graph, and what passes do about them",
+    "stats": "count a program's dispatches, memory and traffic",
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -24,7 +24,7 @@ from prepass.analysis.costs import (
 )
 from prepass.ir.elementwise import moves_only
 from prepass.ir.expressions import indexing_maps
-from prepass.ir.locations import describe_location
+from prepass.ir.locations import describe_source
 from prepass.ir.match import find_ops, walk_ops
 
 _LOAD, _STORE = "iree_tensor_ext.dispatch.tensor.load", "iree_tensor_ext.dispatch.tensor.store"
@@ -63,32 +63,35 @@ class Dispatch:
 
 def read_dispatches(module: ir.Operation) -> list[Dispatch]:
     """Each call site of a kernel in a module at the flow phase, in order."""
-    kernels = _kernels(module)
+    kernels = read_kernels(module)
     found: list[Dispatch] = []
     for function in module.regions[0].blocks[0].operations:
         initializer = function.operation.name == "util.initializer"
         if initializer or function.operation.name == "util.func":
             for site in walk_ops(function.operation, "flow.dispatch"):
-                found.append(_read_site(site, kernels, initializer))
+                found.append(read_site(site, kernels, initializer))
     return found
 
 
 @dataclass(frozen=True)
-class _Kernel:
+class Kernel:
+    """What all dispatches of one kernel have in common; see Dispatch."""
+
     kind: str
     element: str
     cost: Cost
 
 
-def _read_site(site: ir.Operation, kernels: dict[str, _Kernel], initializer: bool) -> Dispatch:
+def read_site(site: ir.Operation, kernels: dict[str, Kernel], initializer: bool) -> Dispatch:
+    """A `flow.dispatch`; `kernels` is what `read_kernels` returned."""
     symbol = ir.SymbolRefAttr(ir.ArrayAttr(site.attributes["entry_points"])[0]).value
     # A kernel from elsewhere has no body to read: what is handed to it counts in full.
-    kernel = kernels.get(symbol[0]) or _Kernel("other", "", _operand_cost(site))
-    location = describe_location(site.location)
+    kernel = kernels.get(symbol[0]) or Kernel("other", "", _operand_cost(site))
+    location = describe_source(site.location)
     return Dispatch(symbol[-1], kernel.kind, kernel.element, kernel.cost, initializer, location)
 
 
-def _kernels(module: ir.Operation) -> dict[str, _Kernel]:
+def read_kernels(module: ir.Operation) -> dict[str, Kernel]:
     """What is in each executable of one function, by the executable's name."""
     return {
         ir.StringAttr(executable.attributes["sym_name"]).value: _read_kernel(functions[0])
@@ -97,7 +100,7 @@ def _kernels(module: ir.Operation) -> dict[str, _Kernel]:
     }
 
 
-def _read_kernel(function: ir.Operation) -> _Kernel:
+def _read_kernel(function: ir.Operation) -> Kernel:
     ops = find_ops(function, lambda op: op.name.startswith(("linalg.", "iree_linalg_ext.", "tensor.")))
     matrix, vector = (sum(flops) for flops in zip((0, 0), *map(op_flops, ops), strict=True))
     loads, stores = walk_ops(function, _LOAD), walk_ops(function, _STORE)
@@ -109,7 +112,7 @@ def _read_kernel(function: ir.Operation) -> _Kernel:
         vector_flops=vector,
         exact=all(element_count(type_)[1] for type_ in tensors),
     )
-    return _Kernel(_kind(ops), next(_factor_types(ops), ""), cost)
+    return Kernel(kind_of(ops), next(_factor_types(ops), ""), cost)
 
 
 def _read_bytes(load: ir.Operation) -> int:
@@ -139,7 +142,8 @@ def _factor_types(ops: list[ir.Operation]) -> Iterator[str]:
             yield str(ir.RankedTensorType(op.operands[0].type).element_type)
 
 
-def _kind(ops: list[ir.Operation]) -> str:
+def kind_of(ops: list[ir.Operation]) -> str:
+    """The kind of a kernel of these ops on tensors."""
     if any(op.name in ATTENTION for op in ops):
         return "attention"
     if any(is_convolution(op) for op in ops):

@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+
 from iree.compiler import ir
 
 UNKNOWN = "<unknown>"
+_IN_TORCH = re.compile(r"-packages[/\\]torch[/\\]")
 
 
 def file_location(location: ir.Location) -> ir.FileLineColLoc | None:
@@ -27,3 +31,28 @@ def describe_location(location: ir.Location) -> str:
     if found is None:
         return UNKNOWN
     return f"{found.filename}:{found.start_line}:{found.start_col}"
+
+
+def describe_source(location: ir.Location) -> str:
+    """The innermost `file:line:column` outside of torch, as in the model's own code; as `describe_location` otherwise.
+
+    Exporters of torch keep the Python frames of an op as call sites, and the innermost is in torch.nn.
+    """
+    for frame in _frames(location):
+        found = file_location(frame)
+        if found is not None and not _IN_TORCH.search(found.filename):
+            return describe_location(found)
+    return describe_location(location)
+
+
+def _frames(location: ir.Location) -> Iterator[ir.Location]:
+    """The frames of a call stack, the innermost first."""
+    if isinstance(location, ir.NameLoc):
+        yield from _frames(location.child_loc)
+    elif isinstance(location, ir.CallSiteLoc):
+        yield from _frames(location.callee)
+        yield from _frames(location.caller)
+    elif isinstance(location, ir.FusedLoc) and location.locations:
+        yield from _frames(location.locations[0])
+    else:
+        yield location

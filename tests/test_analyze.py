@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The issues of small programs: each is found where it is, and what only looks like it is not reported."""
+
+import pytest
+
+from prepass.analysis.analyze import analyze
+from prepass.analysis.issues import State
+
+from .analysis_cases import CASES
+from .conftest import GFX942
+
+
+def found(text, issue, **given):
+    """The issue of a name, or None."""
+    issues = {issue.name: issue for issue in analyze(text, flags=GFX942, **given).issues}
+    return issues.get(issue)
+
+
+def line_of(instance):
+    name, line, _ = instance.location.rsplit(":", 2)
+    assert name == "<text>"
+    return int(line)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.issue)
+def test_an_issue_is_found_where_it_is(case):
+    issue = found(case.text, case.issue)
+    assert issue is not None
+    lines = [line_of(instance) for instance in issue.instances]
+    assert len(lines) == case.count
+    assert set(lines) <= set(case.lines)
+    assert {instance.state for instance in issue.instances} == {State(case.state)}
+    if case.fix:
+        assert {instance.fix for instance in issue.instances} == {case.fix}
+    assert all(bool(instance.fix) == (case.state != "left") for instance in issue.instances)
+    assert all(instance.note for instance in issue.instances)
