@@ -49,7 +49,8 @@ def section(kernel: Kernel) -> str:
     facts = kernel.description
     selected = "Selected by default" if kernel.by_default else "Not selected by default"
     summary = textwrap.fill(f"{facts.summary} {selected}: {lower_first(facts.reason)}", 120)
-    parts = [f"## {kernel.name}\n\n{summary}\n"]
+    asks = "\n".join(f"- {clause};" for clause in (*facts.conditions, *facts.masks))
+    parts = [f"## {kernel.name}\n\n{summary} It asks that\n\n{asks[:-1]}.\n"]
     for example in kernel.examples():
         print(f"{kernel.name}: {example.name}", file=sys.stderr)
         priced = price_example(kernel, example)

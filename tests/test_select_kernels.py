@@ -139,3 +139,23 @@ func.func @attend(%q: tensor<2x64x64xf16>, %k: tensor<2x64x64xf16>, %v: tensor<2
   return %o : tensor<2x64x64xf16>
 }}
 """
+
+
+def test_a_compile_goes_on_from_the_phase_of_kernels(program, tmp_path):
+    source, sources = tmp_path / "product.mlir", tmp_path / "sources.mlir"
+    source.write_text(product(64, 64, 32))
+    first = program(
+        "prepass-compile", source, *GFX942, "--prepass-kernels=all", "--compile-to=executable-sources", "-o", sources
+    )
+    dump = f"--iree-hal-dump-executable-intermediates-to={tmp_path}"
+    go_on = ["--compile-from=executable-sources", dump, "-o", tmp_path / "product.vmfb"]
+    second = program("iree-compile", sources, *GFX942, *go_on)
+    assert [first.returncode, second.returncode] == [0, 0], second.stderr
+    (assembly,) = tmp_path.glob("*.rocmasm")
+    whole = compile_program(product(64, 64, 32), kernels="all").assembly[0]
+    assert instructions(assembly.read_text()) == instructions(whole)
+
+
+def instructions(assembly):
+    """The instructions of assembly, without directives and comments."""
+    return [line for line in assembly.splitlines() if line.startswith("\t") and not line.startswith(("\t.", "\t;"))]
