@@ -28,6 +28,7 @@ PROGRAM = "prepass"
 _PROGRAMS = {
     "analyze": "find the issues in a model's graph, and what passes do about them",
     "stats": "count a program's dispatches, memory and traffic",
+    "tune": "search for the best way to compile each op, by the cost model",
 }
 
 

@@ -53,7 +53,7 @@ def call_in_child(function: Callable[..., Result], *arguments: object, what: str
             code = subprocess.run(command, stdin=subprocess.DEVNULL, stderr=errors, check=False).returncode
         said = log.read_text(errors="replace")
         if code:
-            raise ChildCrash(_describe_end(code, said, what))
+            raise ChildCrash(describe_end(code, said, what))
         sys.stderr.write(said)
         failed, result = pickle.loads(answer.read_bytes())
     if failed:
@@ -68,7 +68,7 @@ def _path_of(function: Callable[..., object]) -> tuple[str, str]:
     return (specification.name if specification else module), function.__name__
 
 
-def _describe_end(code: int, said: str, what: str) -> str:
+def describe_end(code: int, said: str, what: str) -> str:
     """One line that says how a process ended."""
     found = _SAID.findall(said)
     lines = [line for line in said.splitlines() if line.strip()]

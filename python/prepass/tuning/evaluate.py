@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""One way to compile an op: compile it so, as a table of that one entry would, and price the code."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from iree.compiler import ir
+from iree.compiler import version as compiler_version
+
+from prepass.amdgpu.inputs import compile_to_assembly
+from prepass.errors import PrepassError
+from prepass.ir.match import find_ops, walk_ops
+from prepass.ir.targets.tuning_table import Choice, Entry, TuningTable, entry_from_record
+from prepass.pipeline.base import Remark, RemarkKind
+from prepass.pipeline.registry import default_registry
+from prepass.tuning.extract import PHASE
+from prepass.tuning.price import PRICING, Price, price_kernel
+from prepass.tuning.space import reduction_extent
+
+# `partial_reduction` as well, in which a workgroup has one of several parts.
+_REDUCTION = re.compile(r"reduction = \[([\d, ]+)\]")
+
+
+@dataclass(frozen=True)
+class Request:
+    """A dispatch to compile in one way.
+
+    Attributes:
+      source: The dispatch as a program in the phase `flow`.
+      entry: The op and the choice.
+      flags: Of iree-compile.
+      files: Python files of passes and kernels to load.
+    """
+
+    source: str
+    entry: Entry
+    target: str
+    flags: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """What the result depends on, as a digest."""
+        entry = self.entry.record()
+        parts = [PRICING, compiler_version.VERSION, self.source, entry["op"], entry["shape"], entry["choice"]]
+        text = json.dumps([*parts, self.target, list(self.flags)], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+    def record(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return {
+            "source": self.source,
+            "entry": self.entry.record(),
+            "target": self.target,
+            "flags": list(self.flags),
+            "files": list(self.files),
+        }
+
+    @classmethod
+    def from_record(cls, record: dict[str, Any]) -> Request:
+        """The request that a record spells."""
+        entry = entry_from_record(record["entry"])
+        return cls(record["source"], entry, record["target"], tuple(record["flags"]), tuple(record["files"]))
+
+
+def evaluate(request: Request) -> Price:
+    """Compile a dispatch and price it.
+
+    Raises CompileError when it does not compile, and PrepassError when the choice is not what it was compiled
+    with, or its code cannot be priced.
+    """
+    seen = _Seen()
+    table = TuningTable(request.target, compiler_version.VERSION, (request.entry,))
+    with tempfile.TemporaryDirectory(prefix="prepass-tune-") as directory:
+        path = Path(directory, "table.json")
+        path.write_text(table.text())
+        kernels = compile_to_assembly(
+            request.source,
+            flags=request.flags,
+            start=PHASE,
+            tuning_table=path,
+            hooks={"executable-configurations": seen.read_config, "executable-targets": seen.read_grid},
+            on_remark=seen.add_remark,
+        )
+    choice = request.entry.choice
+    if (choice.config or choice.kernel) and not seen.applied:
+        raise PrepassError(f"the choice was not taken: {'; '.join(seen.missed)}")
+    if len(kernels) != 1 or seen.workgroups is None:
+        raise PrepassError(f"expected one kernel with a grid of static size, found {len(kernels)}")
+    return price_kernel(kernels[0], seen.workgroups, _steps(request.entry, seen.tile))
+
+
+@dataclass
+class _Seen:
+    """What compiling shows on the way.
+
+    Attributes:
+      tile: The tile of the reduction, 0 where none is known.
+      workgroups: Of the dispatch, None where the number is not static.
+    """
+
+    tile: int = 0
+    workgroups: int | None = None
+    applied: bool = False
+    missed: list[str] = field(default_factory=list)
+
+    def read_config(self, module: ir.Operation) -> None:
+        for op in find_ops(module, lambda op: "lowering_config" in op.attributes):
+            for numbers in _REDUCTION.findall(str(op.attributes["lowering_config"])):
+                tiles = [int(number) for number in numbers.split(",") if int(number)]
+                self.tile = tiles[0] if len(tiles) == 1 else 0
+
+    def read_grid(self, module: ir.Operation) -> None:
+        for op in walk_ops(module, "hal.executable.export"):
+            counts = [_constant(value) for end in walk_ops(op, "hal.return") for value in end.operands]
+            self.workgroups = math.prod(count for count in counts if count) if counts and None not in counts else None
+
+    def add_remark(self, remark: Remark, _: ir.Location) -> None:
+        self.applied |= remark.kind is RemarkKind.APPLIED and "tuning table" in remark.message
+        if remark.kind is RemarkKind.MISSED:
+            self.missed.append(remark.message)
+
+
+def _constant(value: ir.Value) -> int | None:
+    owner = value.owner
+    is_constant = isinstance(owner, ir.Operation | ir.OpView) and owner.operation.name == "arith.constant"
+    return ir.IntegerAttr(owner.attributes["value"]).value if is_constant else None
+
+
+def _steps(entry: Entry, tile: int) -> int:
+    """How many iterations go through all that a wave adds up."""
+    tile = _kernel_step(entry.choice) if entry.choice.kernel else tile
+    if not tile:
+        raise PrepassError("it cannot be told how often its loop runs")
+    return -(-reduction_extent(entry) // tile)
+
+
+def _kernel_step(choice: Choice) -> int:
+    steps = list(default_registry().kernel(choice.kernel).description.step.values())
+    return int(steps[0]) if len(steps) == 1 else 0

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""prepass-tune: search for the best way to compile each op of a program, by a static cost model."""
+
+from __future__ import annotations
+
+import contextlib
+import fnmatch
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from iree.compiler import version as compiler_version
+from rich.console import Console
+from rich.progress import MofNCompleteColumn, Progress, TimeRemainingColumn
+
+from prepass.amdgpu.inputs import with_target
+from prepass.compiler.flags import CommandLine, split_command_line
+from prepass.errors import PrepassError
+from prepass.ir.targets.tuning_table import TARGETS, TuningTable, read_tuning_table
+from prepass.pipeline.registry import default_registry
+from prepass.tools.common import (
+    COMPILE_FLAGS,
+    COMPILE_FLAGS_HELP,
+    PIPELINE_FLAGS,
+    check_input,
+    check_output,
+    load_files,
+    remark_printer,
+    run_program,
+    with_preset,
+    working,
+    write_output,
+)
+from prepass.tuning.benchmarks import NOT_RUN, BenchmarkOptions, write_benchmarks
+from prepass.tuning.executors import DaskExecutor, Executor, LocalExecutor
+from prepass.tuning.extract import Extraction, TunedOp, extract
+from prepass.tuning.op_text import is_op_text, op_module
+from prepass.tuning.report import STATIC, ops_table, results_table
+from prepass.tuning.store import Store
+from prepass.tuning.sweep import OpResult, Sweep
+
+PROGRAM = "prepass-tune"
+
+_FLAGS = {
+    "o": True,
+    "outcomes": True,
+    "op": True,
+    "limit": True,
+    "jobs": True,
+    "scheduler": True,
+    "timeout": True,
+    "benchmarks": True,
+    "top": True,
+    "list": False,
+    "help": False,
+    "h": False,
+    **COMPILE_FLAGS,
+    **dict.fromkeys(PIPELINE_FLAGS, True),
+}
+# Nothing is folded or cut in a pipe.
+_PIPE_WIDTH = 10_000
+_HELP = f"""\
+OVERVIEW: search for the best way to compile each op of a program for MI300, by compiling it in many ways and pricing
+the code with a static cost model; nothing is run
+
+USAGE: {PROGRAM} [options] <input .mlir or .mlirbc file>
+       {PROGRAM} [options] attention:batch=20,m=4096,n=64,k1=64,k2=4096,element_type=f16
+
+OPTIONS:
+  -o <file>                      The tuning table (default: tuning.json). What a table that is there says of other
+                                 ops stays. `--prepass-tuning-table=<file>` of prepass-compile uses it
+  --outcomes=<file>              What has been compiled, so that it is not again: after an end of any kind, the same
+                                 command goes on (default: <table>.outcomes)
+  --op=<glob>                    Only ops in dispatches whose name matches; may be given several times
+  --limit=<n>                    Ways to try for each op (default: 200)
+  --jobs=<n>                     Compile so many at once, each in a process (default: one for each CPU)
+  --scheduler=<address>          Compile on the workers of a Dask cluster that runs: tcp://host:8786
+  --timeout=<seconds>            Give up a compilation after so long (default: 60)
+  --benchmarks=<directory>       Write the best as programs to measure on a GPU, with inputs and commands
+  --top=<n>                      So many of each op (default: 3)
+  --list                         Show the ops, and compile no more
+  --pipeline=<text>              Run in the preprocessing phase: 'builtin.module(...)';
+                                 --iree-preprocessing-pass-pipeline is the same
+{COMPILE_FLAGS_HELP}
+All other options go to iree-compile. Without a target, the program is compiled for gfx942.
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the program."""
+    return run_program(PROGRAM, _main, arguments)
+
+
+def _main(arguments: list[str]) -> int:
+    command_line = split_command_line(arguments, _FLAGS, "iree-compile")
+    if command_line.switch("help") or command_line.switch("h"):
+        print(_HELP, end="")
+        return 0
+    if len(command_line.positional) != 1:
+        raise PrepassError(f"expected one input file or op, got {len(command_line.positional)}; see --help")
+    if command_line.last("prepass-tuning-table"):
+        raise PrepassError("--prepass-tuning-table is for programs that use a table; -o says where this one goes")
+    numbers = {name: _positive(command_line, name, default) for name, default in _NUMBERS.items()}
+    path = command_line.last("o", "tuning.json")
+    load_files(command_line)
+    # Mistakes come before work is spent.
+    check_output(path)
+    kept = read_tuning_table(path) if Path(path).exists() else None
+    flags = _flags(command_line)
+    found = _extract(command_line, flags)
+    ops = _chosen(found, command_line)
+    _print_skipped(found)
+    if command_line.switch("list"):
+        _print(ops_table(ops))
+        return 0
+    options = BenchmarkOptions(found.target, tuple(flags), numbers["top"])
+    results = _search(ops, command_line, numbers, options, path)
+    entries = tuple(entry for result in results if (entry := result.entry()) is not None)
+    table = kept or TuningTable(found.target, compiler_version.VERSION)
+    write_output(path, table.with_entries(entries).text().encode())
+    _print(results_table(results))
+    _write_benchmarks(command_line.last("benchmarks"), results, options)
+    return 0
+
+
+def _search(
+    ops: Sequence[TunedOp],
+    command_line: CommandLine,
+    numbers: dict[str, int],
+    options: BenchmarkOptions,
+    path: str,
+) -> list[OpResult]:
+    files = tuple(str(file.resolve()) for file in default_registry().files)
+    outcomes = command_line.last("outcomes", f"{path}.outcomes")
+    with _executor(command_line, numbers) as executor, Store(outcomes) as store, _progress() as progress:
+        sweep = Sweep(store, executor, options.target, numbers["limit"], options.flags, files, progress)
+        results = sweep.run(ops)
+    print(f"{sweep.compiled} compiled, {sweep.requested - sweep.compiled} known before")
+    return results
+
+
+_NUMBERS = {"limit": 200, "jobs": os.cpu_count() or 1, "timeout": 60, "top": 3}
+
+
+def _positive(command_line: CommandLine, name: str, default: int) -> int:
+    number = command_line.integer(name, default)
+    if number < 1:
+        raise PrepassError(f"--{name} takes a number from 1, not {number}")
+    return number
+
+
+def _flags(command_line: CommandLine) -> list[str]:
+    flags = with_target(command_line.rest)
+    return [*with_preset(command_line, flags)[1], *flags]
+
+
+def _extract(command_line: CommandLine, flags: Sequence[str]) -> Extraction:
+    name = command_line.positional[0]
+    if is_op_text(name):
+        source: str | Path = op_module(name)
+    else:
+        check_input(name)
+        source = Path(name)
+    pipeline = with_preset(command_line, flags)[0] or None
+    with working(f"compiling {name}"):
+        found = extract(source, pipeline=pipeline, flags=flags, on_remark=remark_printer(command_line))
+    if found.target not in TARGETS:
+        known = ", ".join(TARGETS)
+        raise PrepassError(f"'{name}' is not compiled for a target that can be tuned; there are {known}")
+    return found
+
+
+def _chosen(found: Extraction, command_line: CommandLine) -> list[TunedOp]:
+    globs = command_line.values.get("op", ["*"])
+    ops = [op for op in found.ops if any(fnmatch.fnmatchcase(d.name, g) for d in op.dispatches for g in globs)]
+    if not ops:
+        names = ", ".join(op.name for op in found.ops) or "none"
+        raise PrepassError(f"no op to tune; ops that can be tuned are {names}")
+    return ops
+
+
+def _print_skipped(found: Extraction) -> None:
+    for reason in found.skipped:
+        print(f"{PROGRAM}: note: left out: {reason}", file=sys.stderr)
+
+
+def _executor(command_line: CommandLine, numbers: dict[str, int]) -> Executor:
+    if address := command_line.last("scheduler"):
+        if "jobs" in command_line.values:
+            raise PrepassError("--jobs is for this machine; with --scheduler the workers have threads of their own")
+        return DaskExecutor(address, numbers["timeout"])
+    return LocalExecutor(numbers["jobs"], numbers["timeout"])
+
+
+@contextlib.contextmanager
+def _progress() -> Iterator[Callable[[int, int], None]]:
+    """A bar, on a terminal only."""
+    if not sys.stderr.isatty():
+        yield lambda more, done: None
+        return
+    columns = (*Progress.get_default_columns()[:2], MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task("compiling", total=0)
+
+        def advance(more: int, done: int) -> None:
+            bar.update(task, total=(bar.tasks[0].total or 0) + more, advance=done)
+
+        yield advance
+
+
+def _write_benchmarks(directory: str, results: Sequence[OpResult], options: BenchmarkOptions) -> None:
+    if directory:
+        with working("writing benchmarks"):
+            folders = write_benchmarks(Path(directory), results, options)
+        print(f"benchmarks of {len(folders)} ops are in {directory}. {NOT_RUN}")
+
+
+def _print(table: object) -> None:
+    console = Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH, highlight=False)
+    console.print(STATIC, style="dim")
+    console.print(table)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
