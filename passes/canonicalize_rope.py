@@ -29,11 +29,15 @@ After:
     %q = linalg.generic ins(%p, %cos, %sin) outs(%empty : tensor<4608x24x64xi32>)
     %y = iree_tensor_ext.bitcast %q : tensor<4608x24x64xi32> -> tensor<4608x24x128xbf16>
 
+    // Only the first 32 of 128 channels: rows of 8 blocks, of which c = 0 and c = 1 are rotated.
+    %y = linalg.generic ins(%x0, %x1, %cos0, ..., %x : ..., tensor<24x4608x8x16xf16>)
+        outs(%empty : tensor<24x4608x8x16xf16>) { linalg.index 2 ... arith.select ... }
+
 Every product and sum is the program's, in the program's type and order, so results are the
 same up to what a backend contracts to fused multiply-adds. Cosines and sines that are
 computed a head, or stand in memory such that no vector can load them, are put in tables, by
 one generic for all that one tensor of angles gives. Transposes and casts behind the rotation
-become part of it.
+become part of it. Channels that are not rotated are selected, which leaves their bits as they are.
 
 Left alone when, each with a remark that says so:
 
@@ -42,6 +46,8 @@ Left alone when, each with a remark that says so:
 - the two channels of a pair have different tables;
 - the channels of a row are not next to each other in memory;
 - the rotated channels have another use;
+- the channels that are not rotated come from elsewhere, or the row does not split into few blocks
+  of which the rotated ones are whole: what is rotated is vectorised, their concatenation stays;
 - an entry of a table is read from a place that is no dim of a tensor.
 
 Source: https://arxiv.org/abs/2104.09864
@@ -56,7 +62,8 @@ from iree.compiler import ir
 from prepass.ir.emit import erase_dead_producers
 from prepass.ir.match import find_ops, is_dead
 from prepass.ir.rope.build import build_rotation
-from prepass.ir.rope.match import NotARotation, Rotation, match_rotation
+from prepass.ir.rope.match import match_rotation
+from prepass.ir.rope.rotation import NotARotation, Rotation
 from prepass.ir.rope.tables import Tables
 from prepass.pipeline.base import Pass, PassContext
 

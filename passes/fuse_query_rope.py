@@ -25,9 +25,10 @@ After:
     }
 
 The channels become two loops, the two of a pair and the pairs, so that both channels of a
-pair are loaded as rows. Where pairs are neighbours, query and key both get the first
-channels of all pairs, then the second ones: scores do not depend on the order. What only
-transposes or reshapes the result becomes part of the attention.
+pair are loaded as rows; where only some are rotated, blocks of a row and the channels of a
+block. Where pairs are neighbours, query and key both get the first channels of all pairs,
+then the second ones: scores do not depend on the order. What only transposes or reshapes the
+result becomes part of the attention.
 
 Run it after prepass-raise-attention and before prepass-canonicalize-rope, which takes the
 rotations that are left.
@@ -36,10 +37,11 @@ Left alone when, each with a remark that says so:
 
 - the loops are not those of attention;
 - the query is not a rotary embedding, or one that prepass-canonicalize-rope would leave alone;
-- the query is rotated in pairs of neighbours and the key is not;
+- the query is rotated in pairs of neighbours and the key is not, or other channels of it are;
 - the rotated query, or a key that must change the order of its channels, has another use;
 - `fuse=auto`, and no target is known, or a rotation in the attention gains nothing there:
-  the target is not gfx942, queries are few or dynamic, or the query would not fit its registers;
+  the target is not gfx942, queries are few or dynamic, the query would not fit its registers, or
+  the channels that are rotated are too few for a matrix instruction;
 - `fuse=never`.
 
 Source: https://iree.dev/reference/mlir-dialects/LinalgExt/#iree_linalg_extattention-linalgextattentionop

@@ -264,22 +264,36 @@ def gathered_pairs(rope: Rope) -> Tensor:
     return Tensor(name, x.element, rotated_pairs(x.array, rope.angles, rope.dims))
 
 
+def partial(rope: Rope, form: Callable[[Rope], Tensor], begin: int, size: int) -> Tensor:
+    """Some channels in a form, the others as they are."""
+    graph, x, end = rope.graph, rope.x, begin + size
+    part = Rope(graph, graph.slice(x, rope.last, begin, size), rope.dims, rope.angles[:, : size // 2])
+    parts = [form(part)]
+    if begin:
+        parts.insert(0, graph.slice(x, rope.last, 0, begin))
+    if end < rope.channels:
+        parts.append(graph.slice(x, rope.last, end, rope.channels - end))
+    return graph.concat(parts, rope.last)
+
+
 def first_channels(rope: Rope) -> Tensor:
     """GPT-NeoX: a quarter of the channels rotated in halves, the others as they are."""
-    graph, x = rope.graph, rope.x
-    size = rope.channels // 4
-    part = Rope(graph, graph.slice(x, rope.last, 0, size), rope.dims, rope.angles[:, : size // 2])
-    rest = graph.slice(x, rope.last, size, rope.channels - size)
-    return graph.concat([rotate_half(part), rest], rope.last)
+    return partial(rope, rotate_half, 0, rope.channels // 4)
+
+
+def most_channels(rope: Rope) -> Tensor:
+    """Phi-4-mini: three quarters of the channels rotated in halves, the others as they are."""
+    return partial(rope, rotate_half, 0, rope.channels // 4 * 3)
 
 
 def first_neighbours(rope: Rope) -> Tensor:
     """GPT-J: half of the channels rotated in pairs of neighbours, the others as they are."""
-    graph, x = rope.graph, rope.x
-    size = rope.channels // 2
-    part = Rope(graph, graph.slice(x, rope.last, 0, size), rope.dims, rope.angles[:, : size // 2])
-    rest = graph.slice(x, rope.last, size, rope.channels - size)
-    return graph.concat([strided_slices(part), rest], rope.last)
+    return partial(rope, strided_slices, 0, rope.channels // 2)
+
+
+def last_channels(rope: Rope) -> Tensor:
+    """DeepSeek: the last channels rotated as complex numbers, those before them as they are."""
+    return partial(rope, complex_numbers, rope.channels // 4 * 2, rope.channels // 4 * 2)
 
 
 FORMS: dict[str, Callable[[Rope], Tensor]] = {
@@ -295,7 +309,9 @@ FORMS: dict[str, Callable[[Rope], Tensor]] = {
         strided_slices,
         gathered_pairs,
         first_channels,
+        most_channels,
         first_neighbours,
+        last_channels,
     )
 }
 

@@ -11,9 +11,11 @@ from prepass.checking.numerics import compare
 
 from .conftest import LLVM_CPU
 from .graphs import Graph
-from .rope_forms import FORMS, Rope, begin
+from .rope_forms import FORMS, Rope, begin, partial
 
 PIPELINE = "builtin.module(prepass-canonicalize-rope,canonicalize,cse)"
+OTHER_ROWS = "the channels that are not rotated are not those of the same rows"
+NO_BLOCKS = "the row does not split into few blocks of which the rotated ones are whole"
 TOLERANCES = {"f32": 1e-5, "f16": 2e-2, "bf16": 1e-1}
 
 
@@ -98,6 +100,19 @@ def two_tensors(rope: Rope):
     return rope.added(rope.scaled(rope.x, cos), rope.scaled(turned, sin))
 
 
+def other_rows(rope: Rope):
+    """The channels that are not rotated come from another tensor; what is rotated is a rotation of its own."""
+    graph, x, size = rope.graph, rope.x, rope.channels // 2
+    part = Rope(graph, graph.slice(x, rope.last, 0, size), rope.dims, rope.angles[:, : size // 2])
+    other = graph.argument(x.array[::-1], "f32")
+    return graph.concat([FORMS["rotate_half"](part), graph.slice(other, rope.last, size, size)], rope.last)
+
+
+def many_parts(rope: Rope):
+    """18 of 32 channels: a half is nine parts."""
+    return partial(rope, FORMS["rotate_half"], 0, 18)
+
+
 NEAR_MISSES = {
     swapped_sign: "the signs are not those of a rotation",
     wrong_stride: "the partner of a channel has another partner",
@@ -118,6 +133,36 @@ def test_a_near_miss_is_left_alone(form):
     assert result.after == prepass.Pipeline().native("canonicalize").cse().run(source).after
     reason = NEAR_MISSES[form]
     assert [remark.message for remark in result.remarks] == ([reason] if reason else [])
+
+
+@pytest.mark.parametrize(("form", "reason"), [(other_rows, OTHER_ROWS), (many_parts, NO_BLOCKS)])
+def test_a_part_that_is_no_part_of_a_row(form, reason):
+    """What is rotated is vectorised, and the concatenation stays."""
+    rope = begin("htd", 3, 24, 32, "f32")
+    expected = form(rope)
+    source = rope.graph.module(expected)
+    result = canonicalize(source)
+    assert [remark.message for remark in result.remarks] == [reason, "rotation of halves vectorised"]
+    assert "tensor.concat" in result.after
+    assert compare(run(source, rope.graph.inputs(), PIPELINE), [expected.array]).within(TOLERANCES["f32"])
+
+
+@pytest.mark.parametrize("inner", ["rotate_half", "strided_slices", "complex_numbers"])
+@pytest.mark.parametrize(("first", "size"), [(0, 8), (24, 8), (8, 16), (0, 24), (4, 8), (0, 28)])
+def test_a_part_against_numpy(inner, first, size):
+    """In any place and of any size; the bits of the other channels stay, whatever they are."""
+    rope = begin("thd", 3, 5, 32, "f32")
+    special = rope.x.array
+    rest = [channel for channel in range(32) if not first <= channel < first + size]
+    special[0, 0, rest] = np.resize(np.array([np.inf, -np.inf, np.nan, -0.0, 1e-45]), len(rest))
+    expected = partial(rope, FORMS[inner], first, size)
+    source = rope.graph.module(expected)
+    assert canonicalize(source).counters["canonicalized"] == 1
+    assert "tensor.concat" not in canonicalize(source).after
+    (found,) = run(source, rope.graph.inputs(), PIPELINE)
+    assert compare([found[..., first : first + size]], [expected.array[..., first : first + size]]).within(1e-5)
+    bits = special.astype(np.float32).view(np.uint32)
+    assert np.array_equal(found.view(np.uint32)[..., rest], bits[..., rest])
 
 
 @pytest.mark.parametrize("seed", range(6))

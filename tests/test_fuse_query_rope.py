@@ -68,7 +68,7 @@ def run(source, inputs, pipeline, level):
     return [np.asarray(array) for array in prepass.run(program, *inputs)]
 
 
-@pytest.mark.parametrize("name", [*WHOLE, "strided_slices", "gathered_pairs"])
+@pytest.mark.parametrize("name", FORMS)
 def test_a_form_against_numpy(name):
     dims = "htd" if name in WHOLE[::2] else "thd"
     source, inputs, expected = rotated_attention(name, dims, 2, 32, 32, "f32", transposed=dims == "thd")
@@ -88,16 +88,17 @@ def test_running_twice_equals_once():
 
 
 def test_where_gfx942_rotates_the_query_apart():
-    shape = AttentionShape((24,), 4608, 128, 128, 4608, "bf16", value_transposed=True)
+    shape = AttentionShape((24,), 4608, 128, 128, 4608, "bf16", value_transposed=True, k1_width=64)
     target = Target("rocm", "gfx942")
     assert reason_to_rotate_apart(target, shape) is None
-    for changes in ({"m": 64}, {"m": None}, {"m": 4600}, {"masked": True}, {"k1": 192, "n": 192}, {"k1": 40, "n": 40}):
+    large, direct = {"k1": 192, "n": 192}, {"k1": 40, "n": 40}
+    for changes in ({"m": 64}, {"m": None}, {"m": 4600}, {"masked": True}, large, direct, {"k1_width": 24}):
         assert reason_to_rotate_apart(target, replace(shape, **changes))
     assert reason_to_rotate_apart(Target("llvm-cpu"), shape)
 
 
 @pytest.mark.parametrize("element", ["f16", "bf16"])
-@pytest.mark.parametrize("name", ["rotate_half", "stacked_pairs"])
+@pytest.mark.parametrize("name", ["rotate_half", "stacked_pairs", "first_channels", "first_neighbours"])
 def test_kernels_for_gfx942(name, element):
     """The loop of the attention is as good as without a rotation, and nothing is loaded two bytes at a time."""
     source, *_ = rotated_attention(name, "thd", 4, 1024, 128, element)
@@ -109,7 +110,7 @@ def test_kernels_for_gfx942(name, element):
     assert fused.spills == rotation.spills == 0
     assert fused.metadata.lds_bytes <= 64 * 1024
     assert fused.hottest.counts.mfmas == apart.hottest.counts.mfmas > 0
-    assert fused.hottest.counts.kinds[Kind.VALU] <= apart.hottest.counts.kinds[Kind.VALU] + 10
+    assert fused.hottest.counts.kinds[Kind.VALU] <= apart.hottest.counts.kinds[Kind.VALU] + 11
     assert fused.hottest.counts.load_width() == 16
     assert fused.counts.accesses_of("load", width=2) == rotation.counts.accesses_of("load", width=2) == 0
     assert rotation.counts.accesses_of("load", width=8) == 0

@@ -110,30 +110,45 @@ func.func @odd(%x0: tensor<4608x24x10xf16>, %x1: tensor<4608x24x10xf16>, %cos: t
   return %y : tensor<4608x24x2x10xf16>
 }
 
-// f32, and behind it another op, which IREE puts in a dispatch of its own.
-func.func @wide(%x0: tensor<4608x24x64xf32>, %x1: tensor<4608x24x64xf32>, %cos: tensor<4608x2x64xf32>, %sin: tensor<4608x2x64xf32>) -> tensor<24xf32> {
-  %c0 = arith.constant 0 : index
-  %zero = arith.constant 0.0 : f32
-  %e = tensor.empty() : tensor<4608x24x2x64xf32>
-  %y = linalg.generic {indexing_maps = [#x, #x, #row, #row, #all], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%x0, %x1, %cos, %sin : tensor<4608x24x64xf32>, tensor<4608x24x64xf32>, tensor<4608x2x64xf32>, tensor<4608x2x64xf32>) outs(%e : tensor<4608x24x2x64xf32>) {
-  ^bb0(%a: f32, %b: f32, %c: f32, %s: f32, %o: f32):
-    %which = linalg.index 2 : index
-    %low = arith.cmpi eq, %which, %c0 : index
-    %own = arith.select %low, %a, %b : f32
-    %n = arith.negf %b : f32
-    %other = arith.select %low, %n, %a : f32
-    %p = arith.mulf %own, %c : f32
-    %q = arith.mulf %other, %s : f32
-    %r = arith.addf %p, %q : f32
-    linalg.yield %r : f32
-  } -> tensor<4608x24x2x64xf32>
-  %b = util.optimization_barrier %y : tensor<4608x24x2x64xf32>
-  %e1 = tensor.empty() : tensor<24xf32>
-  %f = linalg.fill ins(%zero : f32) outs(%e1 : tensor<24xf32>) -> tensor<24xf32>
-  %s = linalg.reduce ins(%b : tensor<4608x24x2x64xf32>) outs(%f : tensor<24xf32>) dimensions = [0, 2, 3]
-    (%in: f32, %acc: f32) {
-      %0 = arith.addf %in, %acc : f32
-      linalg.yield %0 : f32
+// Pairs as integers, whose tables are in f32, and behind them another op, which IREE puts in a dispatch of its own.
+#pair = affine_map<(t, h, i) -> (t, h, i)>
+#turn = affine_map<(t, h, i) -> (t, i)>
+func.func @wide(%x: tensor<4608x24x64xi32>, %cos: tensor<4608x64xf32>, %sin: tensor<4608x64xf32>) -> tensor<24xi32> {
+  %c16 = arith.constant 16 : i32
+  %zero = arith.constant 0 : i32
+  %e = tensor.empty() : tensor<4608x24x64xi32>
+  %y = linalg.generic {indexing_maps = [#pair, #turn, #turn, #pair], iterator_types = ["parallel", "parallel", "parallel"]} ins(%x, %cos, %sin : tensor<4608x24x64xi32>, tensor<4608x64xf32>, tensor<4608x64xf32>) outs(%e : tensor<4608x24x64xi32>) {
+  ^bb0(%in: i32, %c: f32, %s: f32, %o: i32):
+    %b0 = arith.trunci %in : i32 to i16
+    %h0 = arith.bitcast %b0 : i16 to f16
+    %x0 = arith.extf %h0 : f16 to f32
+    %u = arith.shrui %in, %c16 : i32
+    %b1 = arith.trunci %u : i32 to i16
+    %h1 = arith.bitcast %b1 : i16 to f16
+    %x1 = arith.extf %h1 : f16 to f32
+    %p0 = arith.mulf %x0, %c : f32
+    %q0 = arith.mulf %x1, %s : f32
+    %y0 = arith.subf %p0, %q0 : f32
+    %p1 = arith.mulf %x1, %c : f32
+    %q1 = arith.mulf %x0, %s : f32
+    %y1 = arith.addf %p1, %q1 : f32
+    %t0 = arith.truncf %y0 : f32 to f16
+    %t1 = arith.truncf %y1 : f32 to f16
+    %i0 = arith.bitcast %t0 : f16 to i16
+    %i1 = arith.bitcast %t1 : f16 to i16
+    %w0 = arith.extui %i0 : i16 to i32
+    %w1 = arith.extui %i1 : i16 to i32
+    %v = arith.shli %w1, %c16 : i32
+    %r = arith.ori %w0, %v : i32
+    linalg.yield %r : i32
+  } -> tensor<4608x24x64xi32>
+  %b = util.optimization_barrier %y : tensor<4608x24x64xi32>
+  %e1 = tensor.empty() : tensor<24xi32>
+  %f = linalg.fill ins(%zero : i32) outs(%e1 : tensor<24xi32>) -> tensor<24xi32>
+  %s = linalg.reduce ins(%b : tensor<4608x24x64xi32>) outs(%f : tensor<24xi32>) dimensions = [0, 2]
+    (%in: i32, %acc: i32) {
+      %0 = arith.addi %in, %acc : i32
+      linalg.yield %0 : i32
     }
-  return %s : tensor<24xf32>
+  return %s : tensor<24xi32>
 }

@@ -85,6 +85,9 @@ func.func @halves(%x: tensor<8x2x32xf16>, %k: tensor<2x8x32xf16>, %v: tensor<2x3
 // CHECK-LABEL: func.func @another_use_of_the_key
 // CHECK-NOT: flow.dispatch.region
 // REMARK: missed: the rotated key has another use [iree_linalg_ext.attention]
+// CHECK-LABEL: func.func @other_channels
+// CHECK-NOT: flow.dispatch.region
+// REMARK: missed: other channels are rotated in the query than in the key [iree_linalg_ext.attention]
 // CHECK-LABEL: func.func @other_loops
 // CHECK-NOT: flow.dispatch.region
 // REMARK: missed: the loops are not those of attention [iree_linalg_ext.attention]
@@ -169,6 +172,38 @@ func.func @another_use_of_the_key(%x: tensor<2x8x16x2xf32>, %turn: tensor<8x16xc
     iree_linalg_ext.yield %score : f32
   } -> tensor<2x8x32xf32>
   return %a, %y2 : tensor<2x8x32xf32>, tensor<2x8x32xf32>
+}
+
+func.func @other_channels(%x: tensor<2x8x32xf32>, %turn: tensor<8x16xcomplex<f32>>, %turn8: tensor<8x8xcomplex<f32>>, %xk: tensor<2x8x16x2xf32>, %v: tensor<2x32x8xf32>) -> tensor<2x8x32xf32> {
+  %scale = arith.constant 0.5 : f32
+  %out = tensor.empty() : tensor<2x8x32xf32>
+  %c = tensor.empty() : tensor<2x8x8xcomplex<f32>>
+  %part = tensor.extract_slice %x[0, 0, 0] [2, 8, 16] [1, 1, 1] : tensor<2x8x32xf32> to tensor<2x8x16xf32>
+  %rest = tensor.extract_slice %x[0, 0, 16] [2, 8, 16] [1, 1, 1] : tensor<2x8x32xf32> to tensor<2x8x16xf32>
+  %pairs = tensor.expand_shape %part [[0], [1], [2, 3]] output_shape [2, 8, 8, 2] : tensor<2x8x16xf32> into tensor<2x8x8x2xf32>
+  %z = iree_tensor_ext.bitcast %pairs : tensor<2x8x8x2xf32> -> tensor<2x8x8xcomplex<f32>>
+  %m = linalg.generic {indexing_maps = [#pairs, #row, #pairs], iterator_types = ["parallel", "parallel", "parallel"]} ins(%z, %turn8 : tensor<2x8x8xcomplex<f32>>, tensor<8x8xcomplex<f32>>) outs(%c : tensor<2x8x8xcomplex<f32>>) {
+  ^bb0(%a: complex<f32>, %b: complex<f32>, %u: complex<f32>):
+    %p = complex.mul %a, %b : complex<f32>
+    linalg.yield %p : complex<f32>
+  } -> tensor<2x8x8xcomplex<f32>>
+  %f = iree_tensor_ext.bitcast %m : tensor<2x8x8xcomplex<f32>> -> tensor<2x8x8x2xf32>
+  %rotated = tensor.collapse_shape %f [[0], [1], [2, 3]] : tensor<2x8x8x2xf32> into tensor<2x8x16xf32>
+  %y = tensor.concat dim(2) %rotated, %rest : (tensor<2x8x16xf32>, tensor<2x8x16xf32>) -> tensor<2x8x32xf32>
+  %c2 = tensor.empty() : tensor<2x8x16xcomplex<f32>>
+  %z2 = iree_tensor_ext.bitcast %xk : tensor<2x8x16x2xf32> -> tensor<2x8x16xcomplex<f32>>
+  %m2 = linalg.generic {indexing_maps = [#pairs, #row, #pairs], iterator_types = ["parallel", "parallel", "parallel"]} ins(%z2, %turn : tensor<2x8x16xcomplex<f32>>, tensor<8x16xcomplex<f32>>) outs(%c2 : tensor<2x8x16xcomplex<f32>>) {
+  ^bb0(%a: complex<f32>, %b: complex<f32>, %u: complex<f32>):
+    %p = complex.mul %a, %b : complex<f32>
+    linalg.yield %p : complex<f32>
+  } -> tensor<2x8x16xcomplex<f32>>
+  %f2 = iree_tensor_ext.bitcast %m2 : tensor<2x8x16xcomplex<f32>> -> tensor<2x8x16x2xf32>
+  %y2 = tensor.collapse_shape %f2 [[0], [1], [2, 3]] : tensor<2x8x16x2xf32> into tensor<2x8x32xf32>
+  %a = iree_linalg_ext.attention <indexing_maps = [#q, #k, #v, #s, #o]> ins(%y, %y2, %v, %scale : tensor<2x8x32xf32>, tensor<2x8x32xf32>, tensor<2x32x8xf32>, f32) outs(%out : tensor<2x8x32xf32>) {
+  ^bb0(%score: f32):
+    iree_linalg_ext.yield %score : f32
+  } -> tensor<2x8x32xf32>
+  return %a : tensor<2x8x32xf32>
 }
 
 func.func @other_loops(%x: tensor<2x8x32xf32>, %k: tensor<2x8x32xf32>, %v: tensor<2x32x8xf32>) -> tensor<2x8x32xf32> {

@@ -3,7 +3,8 @@
 
 Halves: one generic over (rows…, c, i) that reads both channels of a pair as rows of their own,
 and of which c picks one. Neighbours: one generic over (rows…, i) that reads a pair as one integer.
-Either way all loads and stores are of rows, and nothing is written with a stride.
+Either way all loads and stores are of rows, and nothing is written with a stride. Where only some
+channels are rotated, a row is blocks of that size: c, or a loop of its own, picks the rotated ones.
 """
 
 from __future__ import annotations
@@ -15,168 +16,125 @@ from iree.compiler.dialects import arith
 
 from prepass.ir.axes import Axis, Index, leaves
 from prepass.ir.emit import Extents, constant, empty, generic, relayout
-from prepass.ir.expressions import Apply, Constant, Read, Scalar, element_type
+from prepass.ir.expressions import element_type
 from prepass.ir.rope.elements import Element, Node
-from prepass.ir.rope.match import Rotation, elements_of
-from prepass.ir.rope.operands import Operand, bitcast, is_packed, packed_part, pairs_type, row_operand
-from prepass.ir.rope.unify import ONE_OF, unify
-
-Leaf = Callable[[Element], ir.Value]
-
-
-class Inputs:
-    """The inputs of a generic, each tensor once."""
-
-    def __init__(self, loops: Sequence[Axis], half: Axis | None) -> None:
-        self._loops = list(loops)
-        self._half = half
-        self._numbers: dict[tuple, int] = {}
-        self.operands: list[Operand] = []
-
-    def add(self, nodes: Sequence[Node]) -> None:
-        """Read the elements that nodes are computed from."""
-        for element in (element for node in nodes for element in elements_of(node)):
-            key = self._key(element)
-            if key not in self._numbers:
-                self._numbers[key] = len(self.operands)
-                self.operands.append(row_operand(element, self._half))
-
-    @property
-    def values(self) -> list[ir.Value]:
-        """The tensors."""
-        return [operand.value for operand in self.operands]
-
-    @property
-    def maps(self) -> list[ir.AffineMap]:
-        """Their indexing maps."""
-        return [axes_map(self._loops, operand.axes) for operand in self.operands]
-
-    @property
-    def extents(self) -> Extents:
-        """Where the extents of the loops are found."""
-        return Extents([Read(operand.value, tuple((axis,) for axis in operand.axes)) for operand in self.operands])
-
-    def leaf(self, arguments: Sequence[ir.Value]) -> Leaf:
-        """What gives the value of an element from the block arguments."""
-
-        def value(element: Element) -> ir.Value:
-            argument = arguments[self._numbers[self._key(element)]]
-            if not is_packed(element, self._half):
-                return argument
-            return _unpack(argument, element_type(element.value), packed_part(element))
-
-        return value
-
-    def _key(self, element: Element) -> tuple:
-        places = [(place.terms, place.constant) for place in (place.resolved() for place in element.places)]
-        if is_packed(element, self._half):
-            terms, number = places[-1]
-            places[-1] = terms, number - packed_part(element)
-        return element.value, tuple(places)
+from prepass.ir.rope.inputs import Inputs, emit_nodes
+from prepass.ir.rope.operands import bitcast, pairs_type
+from prepass.ir.rope.rotation import Rotation, at_part
+from prepass.ir.rope.unify import unify
 
 
-def axes_map(loops: Sequence[Axis], axes: Sequence[Axis]) -> ir.AffineMap:
-    """The indexing map of a tensor whose dims are some of the loops."""
-    return ir.AffineMap.get(len(loops), 0, [ir.AffineExpr.get_dim(list(loops).index(axis)) for axis in axes])
+class Blocks:
+    """What `build_blocks` computes, and what it reads: made first, as it need not be in the same place.
+
+    Attributes:
+      axis: Counts the blocks of a row: its two halves, or smaller ones where some channels are not rotated.
+      inside: Counts the channels of a block.
+      loops: Of the generic.
+      nodes: The block where there is but one expression for both halves. Otherwise the rotated blocks in order.
+      unrotated: What the other blocks are.
+    """
+
+    def __init__(self, rotation: Rotation) -> None:
+        row, width = rotation.row, rotation.block_width(packed=False)
+        self.unrotated: Element | None = None
+        self.axis = Axis(2 if row is None else row.channels // width)
+        self.inside = rotation.half if row is None else Axis(width)
+        self.loops = [*leaves(rotation.rows), self.axis, self.inside]
+        self.inputs = Inputs(self.loops, self.inside)
+        if row is None:
+            self.nodes: list[Node] = [unify(*rotation.channels, self.axis, rotation)]
+        else:
+            self.nodes = [node for channel in rotation.channels for node in _parts(channel, rotation.half, self.inside)]
+            self.unrotated = row.element(rotation, self.axis, self.inside, packed=False)
+        self.inputs.add([*self.nodes, *([self.unrotated] if self.unrotated else [])])
 
 
-class Halves:
-    """What `build_halves` computes, and what it reads: made first, as it need not be in the same place."""
-
-    def __init__(self, rotation: Rotation, rows: Sequence[Axis], pair: Axis) -> None:
-        self.node = unify(*rotation.channels, pair, rotation)
-        self.inputs = Inputs([*rows, pair, rotation.half], rotation.half)
-        self.inputs.add([self.node])
+def _parts(node: Node, half: Axis, inside: Axis) -> list[Node]:
+    """What a node is in each part of a half."""
+    return [at_part(node, half, inside, part) for part in range((half.extent or 1) // (inside.extent or 1))]
 
 
 def build_rotation(rotation: Rotation) -> ir.Value:
     """The rotated tensor, in the type and layout of the program's."""
+    grouped = tuple(leaves((axis,)) for axis in rotation.rows)
     if not rotation.interleaved:
-        pair, rows = Axis(2), leaves(rotation.rows)
-        halves = Halves(rotation, rows, pair)
-        value = build_halves(rotation, rows, pair, halves)
-        index = each_axis([*rows, pair, rotation.half])
-        return relayout(value, index, (*_grouped(rotation), (pair, rotation.half)), halves.inputs.extents)
-    value, extents = _build_pairs(rotation)
+        blocks = Blocks(rotation)
+        value = build_blocks(rotation, blocks)
+        last = (blocks.axis, blocks.inside)
+        return relayout(value, each_axis(blocks.loops), (*grouped, last), blocks.inputs.extents)
+    value, loops, extents = _build_pairs(rotation)
     type_ = ir.RankedTensorType(rotation.result.type)
-    rows = each_axis(leaves(rotation.rows))
-    if type_.shape[-1] == 2:
-        pair = Axis(2)
-        index, last = (*rows, (rotation.half,), (pair,)), ((rotation.half,), (pair,))
-    else:
-        channels = Axis((rotation.half.extent or 0) * 2)
-        index, last = (*rows, (channels,)), ((channels,),)
     sizes = list(ir.RankedTensorType(value.type).shape)
-    shape = [*sizes, 2] if type_.shape[-1] == 2 else [*sizes[:-1], sizes[-1] * 2]
+    if type_.shape[-1] == 2:
+        loops, shape = [*loops, Axis(2)], [*sizes, 2]
+        last = ((rotation.half,), (loops[-1],))
+    else:
+        loops[-1] = Axis(sizes[-1] * 2)
+        shape = [*sizes[:-1], sizes[-1] * 2]
+        last = (tuple(loops[len(leaves(rotation.rows)) :]),)
     value = bitcast(value, ir.RankedTensorType.get(shape, type_.element_type))
-    return relayout(value, index, (*_grouped(rotation), *last), extents)
+    return relayout(value, each_axis(loops), (*grouped, *last), extents)
 
 
-def build_halves(rotation: Rotation, rows: Sequence[Axis], pair: Axis, halves: Halves) -> ir.Value:
-    """The rotated tensor with dims (rows…, c, i), c being which channel of a pair, whatever layout it is read in."""
-    loops = [*rows, pair, rotation.half]
+def build_blocks(rotation: Rotation, blocks: Blocks) -> ir.Value:
+    """The rotated tensor with dims (rows…, c, i), c being which channel of a pair, whatever layout it is read in.
 
-    def body(arguments: Sequence[ir.Value]) -> ir.Value:
-        dim = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), len(rows))
-        which = ir.Operation.create("linalg.index", [ir.IndexType.get()], attributes={"dim": dim}).result
-        is_low = arith.cmpi(arith.CmpIPredicate.eq, which, constant(0, ir.IndexType.get()))
-        (result,) = emit_nodes([halves.node], halves.inputs.leaf(arguments), is_low)
-        return result
-
-    init = empty(each_axis(loops), element_type(rotation.result), halves.inputs.extents)
-    maps = [*halves.inputs.maps, ir.AffineMap.get_identity(len(loops))]
-    return generic(halves.inputs.values, init, maps, body)
-
-
-def _build_pairs(rotation: Rotation) -> tuple[ir.Value, Extents]:
-    loops = [*leaves(rotation.rows), rotation.half]
-    inputs = Inputs(loops, rotation.half)
-    inputs.add(rotation.channels)
-    element = element_type(rotation.result)
+    Where only some channels are rotated c counts blocks of the row, and two of them are such.
+    """
+    inputs, row = blocks.inputs, rotation.row
 
     def body(arguments: Sequence[ir.Value]) -> ir.Value:
-        low, high = emit_nodes(rotation.channels, inputs.leaf(arguments))
-        return _pack(low, high, element)
+        leaf, at_block = inputs.leaf(arguments), _position_compared(len(blocks.loops) - 2)
+        if row is None or blocks.unrotated is None:
+            return emit_nodes(blocks.nodes, leaf, at_block(0))[0]
+        first = row.begin // (blocks.inside.extent or 1)
+        return _select(at_block, first, emit_nodes(blocks.nodes, leaf), leaf(blocks.unrotated))
+
+    init = empty(each_axis(blocks.loops), element_type(rotation.result), inputs.extents)
+    return generic(inputs.values, init, [*inputs.maps, ir.AffineMap.get_identity(len(blocks.loops))], body)
+
+
+def _build_pairs(rotation: Rotation) -> tuple[ir.Value, list[Axis], Extents]:
+    """The rotated tensor with dims (rows…, i), or (rows…, c, i) where c counts blocks, of pairs as integers."""
+    row, half, element = rotation.row, rotation.half, element_type(rotation.result)
+    inside = half if row is None else Axis(rotation.block_width(packed=True))
+    width = inside.extent or 1
+    block = [] if row is None else [Axis(row.channels // (2 * width))]
+    loops = [*leaves(rotation.rows), *block, inside]
+    inputs = Inputs(loops, inside)
+    parts = list(zip(*(_parts(channel, half, inside) for channel in rotation.channels), strict=True))
+    unrotated = [row.element(rotation, axis, inside, packed=True) for axis in block if row is not None]
+    inputs.add([*(node for part in parts for node in part), *unrotated])
+
+    def body(arguments: Sequence[ir.Value]) -> ir.Value:
+        values = iter(emit_nodes([node for part in parts for node in part], inputs.leaf(arguments)))
+        pairs = [_pack(low, high, element) for low, high in zip(values, values, strict=True)]
+        if row is None:
+            return pairs[0]
+        at_block = _position_compared(len(loops) - 2)
+        return _select(at_block, row.begin // (2 * width), pairs, inputs.argument(unrotated[0], arguments))
 
     init = empty(each_axis(loops), pairs_type(element), inputs.extents)
     maps = [*inputs.maps, ir.AffineMap.get_identity(len(loops))]
-    return generic(inputs.values, init, maps, body), inputs.extents
+    return generic(inputs.values, init, maps, body), loops, inputs.extents
 
 
-def emit_nodes(nodes: Sequence[Node], leaf: Leaf, is_low: ir.Value | None = None) -> list[ir.Value]:
-    """The values of nodes, what they share being computed once. `is_low` picks one of two channels."""
-    values: dict[int, ir.Value] = {}
-    elements: dict[Element, ir.Value] = {}
-
-    def emit(node: Node) -> ir.Value:
-        if isinstance(node, Element):
-            if node not in elements:
-                elements[node] = leaf(node)
-            return elements[node]
-        if id(node) not in values:
-            values[id(node)] = make(node)
-        return values[id(node)]
-
-    def make(node: Node) -> ir.Value:
-        if isinstance(node, Constant):
-            return constant(node.value, node.type)
-        if isinstance(node, Scalar):
-            return node.value
-        if not isinstance(node, Apply):
-            raise TypeError(f"not a node: {node}")
-        operands = [emit(operand) for operand in node.operands]
-        if node.name == ONE_OF:
-            return arith.select(is_low, *operands)
-        return ir.Operation.create(node.name, [node.type], operands, dict(node.attributes)).result
-
-    return [emit(node) for node in nodes]
+def _select(
+    at_block: Callable[[int], ir.Value], first: int, rotated: Sequence[ir.Value], unrotated: ir.Value
+) -> ir.Value:
+    """The value of one of the rotated blocks, which begin with `first`, or of another."""
+    value = unrotated
+    for number, block in reversed(list(enumerate(rotated))):
+        value = arith.select(at_block(first + number), block, value)
+    return value
 
 
-def _unpack(pair: ir.Value, element: ir.Type, part: int) -> ir.Value:
-    width = ir.FloatType(element).width
-    if part:
-        pair = arith.shrui(pair, constant(width, pair.type))
-    return arith.bitcast(element, arith.trunci(ir.IntegerType.get_signless(width), pair))
+def _position_compared(loop: int) -> Callable[[int], ir.Value]:
+    """What tells whether a loop of the generic whose body is built is at a position."""
+    dim = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), loop)
+    where = ir.Operation.create("linalg.index", [ir.IndexType.get()], attributes={"dim": dim}).result
+    return lambda position: arith.cmpi(arith.CmpIPredicate.eq, where, constant(position, where.type))
 
 
 def _pack(low: ir.Value, high: ir.Value, element: ir.Type) -> ir.Value:
@@ -189,8 +147,3 @@ def _pack(low: ir.Value, high: ir.Value, element: ir.Type) -> ir.Value:
 def each_axis(axes: Sequence[Axis]) -> Index:
     """A dim for each axis."""
     return tuple((axis,) for axis in axes)
-
-
-def _grouped(rotation: Rotation) -> Index:
-    """The rows of the result, dim by dim."""
-    return tuple(leaves((axis,)) for axis in rotation.rows)

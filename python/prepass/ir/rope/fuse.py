@@ -15,9 +15,11 @@ from prepass.ir.elementwise import VIEWS, moves_only
 from prepass.ir.emit import Extents, empty, erase_dead_producers, relayout
 from prepass.ir.expressions import Read, element_type, expand, tensor_sizes
 from prepass.ir.match import NoMatch, has_one_user, is_dead
-from prepass.ir.rope.build import Halves, axes_map, build_halves, each_axis
-from prepass.ir.rope.match import Rotation, match_rotation
+from prepass.ir.rope.build import Blocks, build_blocks, each_axis
+from prepass.ir.rope.inputs import axes_map
+from prepass.ir.rope.match import match_rotation
 from prepass.ir.rope.regions import open_region, sizes_of, tensor_type
+from prepass.ir.rope.rotation import NotARotation, Rotation
 from prepass.ir.rope.tables import Tables
 from prepass.ir.targets.attention_shape import AttentionShape
 
@@ -66,6 +68,7 @@ class RotatedAttention:
             key_transposed=False,
             masked=len(maps) == 6,
             k1_loops=2,
+            k1_width=self.query.block_width(packed=False),
         )
 
 
@@ -77,10 +80,24 @@ def match_rotated_attention(op: ir.Operation) -> RotatedAttention:
     query = _match_operand(op, maps, _QUERY, kinds)
     if query is None:
         raise NoMatch("the query is not a rotary embedding", op)
-    key = _match_operand(op, maps, _KEY, kinds)
-    if query.interleaved and (key is None or not key.interleaved):
-        raise NoMatch("the query is rotated in pairs of neighbours and the key is not", op)
+    try:
+        key = _match_operand(op, maps, _KEY, kinds)
+    except NotARotation:
+        if query.interleaved:
+            raise
+        key = None
+    if query.interleaved:
+        if key is None or not key.interleaved:
+            raise NoMatch("the query is rotated in pairs of neighbours and the key is not", op)
+        if _order(key) != _order(query):
+            raise NoMatch("other channels are rotated in the query than in the key", op)
     return RotatedAttention(op, tuple(kinds), tuple(map(tuple, maps)), query, key)
+
+
+def _order(rotation: Rotation) -> tuple[int | None, ...]:
+    """What the order of the channels depends on in which a rotation is built."""
+    row = rotation.row
+    return (rotation.half.extent,) if row is None else (rotation.half.extent, row.begin, row.channels)
 
 
 def _match_operand(
@@ -101,8 +118,9 @@ def fuse_query(attention: RotatedAttention, tables: Tables) -> None:
 
     What only transposes and reshapes the result becomes part of the attention.
     """
-    op, query, pair = attention.op, tables.settle(attention.query), Axis(2)
-    loops = _loops(attention, query, pair)
+    op, query = attention.op, tables.settle(attention.query)
+    blocks = Blocks(query)
+    loops = _loops(attention, query, blocks)
     values = list(op.operands)
     extents = Extents([Read(v, _index(d, loops)) for v, d in zip(values, attention.maps, strict=True) if _is_tensor(v)])
     indices = [_index(dims, loops) for dims in attention.maps]
@@ -111,15 +129,12 @@ def fuse_query(attention: RotatedAttention, tables: Tables) -> None:
     for number in range(_KEY if attention.key is None else _KEY + 1, len(values) - 1):
         values[number], indices[number] = _unmoved(values[number], indices[number])
     operands = [_flatten(values[n], indices[n], extents) for n in range(_KEY, len(values) - 1)]
-    rows = leaves(query.rows)
-    halves = Halves(query, rows, pair)
     written = _match_written(op)
     result_dims = [attention.maps[-1][dim] for dim in written.order]
     result_axes = _leaves(result_dims, loops)
     region = open_region([tensor_type(result_axes, element_type(op.result))], sizes_of(result_axes, extents))
     with ir.InsertionPoint(region.regions[0].blocks[0]):
-        rotated = build_halves(query, rows, pair, halves)
-        operands = [(rotated, (*rows, pair, query.half)), *operands]
+        operands = [(build_blocks(query, blocks), tuple(blocks.loops)), *operands]
         init = empty(tuple((axis,) for axis in result_axes), element_type(op.result), extents)
         operands.append((init, tuple(result_axes)))
         result = _build_attention(op, operands, _leaves(range(len(loops)), loops))
@@ -184,11 +199,11 @@ def _read_moves(value: ir.Value, source: ir.Value) -> _Written | None:
     return _Written(value, tuple(dims), groups, index)
 
 
-def _loops(attention: RotatedAttention, query: Rotation, pair: Axis) -> list[Axis]:
+def _loops(attention: RotatedAttention, query: Rotation, blocks: Blocks) -> list[Axis]:
     """An axis a loop; those of the query are the rows of its rotation."""
     loops: dict[int, Axis] = dict(zip(attention.maps[_QUERY], query.rows, strict=False))
-    channels = Axis((query.half.extent or 0) * 2)
-    channels.parts = (pair, query.half)
+    channels = Axis((blocks.axis.extent or 0) * (blocks.inside.extent or 0))
+    channels.parts = (blocks.axis, blocks.inside)
     loops[attention.maps[_QUERY][-1]] = channels
     for operand, dims in zip(attention.op.operands, attention.maps, strict=True):
         for size, loop in zip(tensor_sizes(operand) if _is_tensor(operand) else (), dims, strict=True):
@@ -224,11 +239,9 @@ def _flatten(value: ir.Value, index: Index, extents: Extents) -> tuple[ir.Value,
 
 def _build_key(key: Rotation) -> ir.Value:
     """The rotated key in the order of its channels that the query will have: all first ones, then all second ones."""
-    pair, rows = Axis(2), leaves(key.rows)
-    halves = Halves(key, rows, pair)
-    value = build_halves(key, rows, pair, halves)
-    target = (*(leaves((axis,)) for axis in key.rows), (pair, key.half))
-    return relayout(value, each_axis([*rows, pair, key.half]), target, halves.inputs.extents)
+    blocks = Blocks(key)
+    target = (*(leaves((axis,)) for axis in key.rows), (blocks.axis, blocks.inside))
+    return relayout(build_blocks(key, blocks), each_axis(blocks.loops), target, blocks.inputs.extents)
 
 
 def _build_attention(

@@ -12,12 +12,12 @@ from prepass.ir.axes import Axis, leaves
 from prepass.ir.emit import empty, generics
 from prepass.ir.expressions import Apply, Constant, Scalar
 from prepass.ir.match import defining_op
-from prepass.ir.rope.build import Inputs, emit_nodes
 from prepass.ir.rope.elements import Element, Node, at, node_type
-from prepass.ir.rope.match import NotARotation, Rotation, elements_of
+from prepass.ir.rope.inputs import Inputs, emit_nodes
 from prepass.ir.rope.operands import is_expressible, is_readable
 from prepass.ir.rope.pieces import Pieces, depends_on, emit_pieces, expand_all, loop_positions, match_pieces
 from prepass.ir.rope.regions import open_region, sizes_of, tensor_type
+from prepass.ir.rope.rotation import NotARotation, Rotation, elements_of
 
 UNREADABLE = "an entry of a table is read from a place that is no dim of a tensor"
 

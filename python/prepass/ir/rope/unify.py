@@ -8,9 +8,9 @@ from dataclasses import replace
 from prepass.ir.axes import Axis
 from prepass.ir.expressions import Apply, Constant, Scalar
 from prepass.ir.rope.elements import Element, Node, node_type
-from prepass.ir.rope.match import Rotation
 from prepass.ir.rope.operands import is_packed, is_readable
 from prepass.ir.rope.places import Place
+from prepass.ir.rope.rotation import Rotation
 
 ONE_OF = "one of two channels"
 

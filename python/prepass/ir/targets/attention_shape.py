@@ -25,6 +25,7 @@ class AttentionShape:
       masked: Whether the op has a mask operand.
       key_transposed: Whether K is laid out (…, k1, k2) rather than (…, k2, k1).
       k1_loops: Two where the channels are two loops, which they are when Q is rotated in the same dispatch.
+      k1_width: The extent of the inner one of two such loops, where it is known.
     """
 
     batch: tuple[int | None, ...]
@@ -37,6 +38,7 @@ class AttentionShape:
     masked: bool = False
     key_transposed: bool = False
     k1_loops: int = 1
+    k1_width: int | None = None
 
 
 class NoConfig(Exception):

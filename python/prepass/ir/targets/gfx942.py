@@ -57,6 +57,7 @@ from prepass.ir.targets.attention_shape import AttentionShape, NoConfig, load_di
 
 SUBGROUP_SIZE = 64
 MFMA_KEYS = 16
+MFMA_CHANNELS = 16
 MANY_KEYS = 512
 MANY_QUERIES = 256
 MOST_ROTATED_CHANNELS = 160
@@ -177,8 +178,10 @@ def reason_to_rotate_apart(shape: AttentionShape) -> str | None:
     if shape.m < MANY_QUERIES:
         return f"fewer than {MANY_QUERIES} queries are rotated in no time, wherever that is"
     tile = attention_tile(replace(shape, k1_loops=2))
-    if tile is None or not tile.in_lds or (shape.k1 or 0) % (2 * MFMA_KEYS):
+    if tile is None or not tile.in_lds:
         return "gfx942 has no config for the attention in which a rotated query fits"
+    if (shape.k1_width or 1) % MFMA_CHANNELS:
+        return f"the query is rotated in blocks of channels that are no multiple of {MFMA_CHANNELS}"
     # With 192 channels bf16 spills, with 256 a SIMD has one wave.
     if (shape.k1 or 0) > MOST_ROTATED_CHANNELS or shape.masked or shape.m % (tile.waves * tile.rows):
         return "a rotated query would take more registers than gfx942 has"

@@ -29,6 +29,8 @@ from prepass.ir.targets.attention_shape import load_dialects
 
 _LOAD_BYTES = 16
 _DEFAULT_ELEMENTS = 4
+# Of one lane: with more, its registers limit the waves on a SIMD.
+_MOST_CHANNELS = 64
 _WAVE = 64
 _WORKGROUPS = (_WAVE, 2 * _WAVE, 4 * _WAVE)
 
@@ -40,18 +42,18 @@ def rotation_attributes(kernel: RotationKernel) -> dict[str, ir.Attribute] | Non
     too few to fill half of a wave.
     """
     elements = _LOAD_BYTES // kernel.narrowest
-    if elements <= _DEFAULT_ELEMENTS:
+    if elements <= _DEFAULT_ELEMENTS and kernel.blocks is None:
         return {}
     if kernel.width % elements:
         return None
-    loops = [*kernel.rows, kernel.width // elements]
-    tiles = [_lanes(loops, size) for size in _WORKGROUPS]
-    lanes = max(tiles, key=_used)
+    blocks = [] if kernel.blocks is None else [_largest_divisor(kernel.blocks, _MOST_CHANNELS // elements)]
+    steps = [] if kernel.blocks is None else [kernel.blocks // blocks[0]]
+    loops = [*kernel.rows, *steps, kernel.width // elements]
+    lanes = max((_lanes(loops, size) for size in _WORKGROUPS), key=_used)
     if _used(lanes) < 0.5:
         return None
-    blocks = [] if kernel.blocks is None else [kernel.blocks]
     thread = [*[1] * len(kernel.rows), *blocks, elements]
-    workgroup = [*lanes[:-1], *blocks, lanes[-1] * elements]
+    workgroup = [count * size for count, size in zip(lanes, thread, strict=True)]
     return {"compilation_info": _compilation_info(thread, workgroup, _threads(lanes))}
 
 
@@ -59,10 +61,14 @@ def _lanes(loops: Sequence[int | None], most: int) -> list[int]:
     """Along each loop, the lanes of a workgroup of at most so many; they divide the loop, as IREE masks nothing."""
     lanes: list[int] = []
     for extent in reversed(loops):
-        count = 1 if extent is None else max(n for n in range(1, most + 1) if extent % n == 0)
+        count = 1 if extent is None else _largest_divisor(extent, most)
         lanes.insert(0, count)
         most //= count
     return lanes
+
+
+def _largest_divisor(number: int, most: int) -> int:
+    return max(n for n in range(1, most + 1) if number % n == 0)
 
 
 def _threads(lanes: Sequence[int]) -> int:
