@@ -34,3 +34,25 @@ def test_an_issue_is_found_where_it_is(case):
         assert {instance.fix for instance in issue.instances} == {case.fix}
     assert all(bool(instance.fix) == (case.state != "left") for instance in issue.instances)
     assert all(instance.note for instance in issue.instances)
+
+
+@pytest.mark.slow
+def test_issues_of_a_torch_model_are_at_its_own_lines(tmp_path):
+    torch = pytest.importorskip("torch")
+    aot = pytest.importorskip("iree.turbine.aot")
+
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.left, self.right = torch.nn.Linear(64, 64), torch.nn.Linear(64, 64)
+
+        def forward(self, x):
+            return torch.softmax(self.left(x) @ self.right(x).transpose(-1, -2), -1) @ x
+
+    exported = aot.export(Model().half().eval(), torch.zeros(1, 32, 64, dtype=torch.float16), strict_export=False)
+    path = tmp_path / "model.mlirbc"
+    exported.save_mlir(path)
+    issue = found(path, "unit-dim-linears")
+    assert len(issue.instances) == 2
+    line = Model.forward.__code__.co_firstlineno + 1
+    assert {instance.location for instance in issue.instances} == {f"{__file__}:{line}:0"}

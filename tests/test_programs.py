@@ -248,6 +248,8 @@ def test_prepass_lists_and_explains(program):
     shown = program("prepass", "--prepass-load", PASSES, "pipelines", "show", "test-pipeline").stdout.decode()
     assert "--iree-opt-level=O3\tall\tAll of it." in shown
     assert b"Equal producers" in program("prepass", "pipelines", "show", "default").stdout
+    # The steps of a pipeline within a pipeline are explained as well.
+    assert b"\n  prepass-raise-attention\tOne attention op" in program("prepass", "pipelines", "show", "sdxl").stdout
     assert b"expected the name of one" in program("prepass", "pipelines", "show").stderr
     assert b"IREE compiler 3.13" in program("prepass", "version").stdout
     unknown = program("prepass", "passes", "prepass-raise-attentoin")

@@ -8,13 +8,14 @@ import importlib
 import inspect
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from iree.compiler import version as compiler_version
 
 import prepass
 from prepass.compiler.library import SUPPORTED_VERSION, check_version
 from prepass.errors import PrepassError, did_you_mean
+from prepass.pipeline.named import NamedPipeline
 from prepass.pipeline.options import options_of, print_value
 from prepass.pipeline.registry import Registry, default_registry
 from prepass.plugin import library_path
@@ -131,11 +132,19 @@ def _pipelines(parsed: argparse.Namespace) -> None:
         return
     pipeline = registry.pipeline(name)
     print(f"{pipeline.name}: {pipeline.summary}\n{pipeline.text}\n")
-    print_table(("step", "reason"), [(step.text, step.reason) for step in pipeline.steps])
+    print_table(("step", "reason"), list(_steps(pipeline, registry)))
     if pipeline.flags:
         print(f"\nWith --prepass-preset={pipeline.name}, unless given otherwise:")
         rows = [(flag.text, ", ".join(flag.devices) or "all", flag.reason) for flag in pipeline.flags]
         print_table(("flag", "devices", "reason"), rows)
+
+
+def _steps(pipeline: NamedPipeline, registry: Registry, depth: int = 0) -> Iterator[tuple[str, str]]:
+    """The steps with their reasons; those of a named pipeline among them follow it, indented."""
+    for step in pipeline.steps:
+        yield "  " * depth + step.text, step.reason
+        if nested := registry.find_pipeline(step.text):
+            yield from _steps(nested, registry, depth + 1)
 
 
 def _kernels(parsed: argparse.Namespace) -> None:

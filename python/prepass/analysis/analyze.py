@@ -75,9 +75,13 @@ def analyze(
     before = program.compile()
     progress(f"running {pipeline or named.name}, forming dispatches")
     after = program.compile(text, more_flags, on_remark)
+    flagged = before
+    if more_flags:
+        progress(f"forming dispatches with the flags of {named.name} alone")
+        flagged = program.compile("", more_flags)
     progress("looking for what other passes would do")
     further = _further(program, after.rewritten, after.trace)
-    evidence = Evidence(program.sources, before.graph, after.graph, after.trace, further)
+    evidence = Evidence(program.sources, before.graph, after.graph, flagged.graph, after.trace, further)
     issues = sorted(
         [*pass_issues(evidence), *graph_issues(evidence)], key=lambda issue: issue.before.cost.bytes, reverse=True
     )

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from prepass.analysis.graph import DispatchGraph, Node
 from prepass.analysis.issues import Instance, Issue, State, make_issue, share_of
 from prepass.analysis.pass_issues import Evidence, passes_at
+from prepass.analysis.prompt_work import prompt_only_work
 from prepass.analysis.provenance import ASSERTION
 
 _ELEMENTWISE = (
@@ -30,14 +31,7 @@ _COPIES = (
     "Tensors that are copied or transposed between dispatches",
     "Nothing is computed, and all of it goes through memory twice.",
 )
-_PADS = ("tensor.pad", "tensor.insert_slice")
 _PADDING_FLAG = "--iree-dispatch-creation-enable-fuse-padding-into-linalg-consumer-ops"
-_PROMPT = (
-    "prompt-only-work",
-    "Work of each step that depends on the prompt alone",
-    "A sampler calls the program once a step, with arguments that stay the same. What depends on those alone, as the "
-    "keys and values of cross-attention, could be computed once.",
-)
 _ASSERTIONS = (
     "assertions",
     "Assertions",
@@ -47,7 +41,7 @@ _ASSERTIONS = (
 
 def graph_issues(evidence: Evidence) -> Iterator[Issue]:
     """The issues of the graphs, of each kind that there is."""
-    for make in (_assertions, _elementwise, _weights, _padding, _copies, _prompt):
+    for make in (_assertions, _elementwise, _weights, _padding, _copies, prompt_only_work):
         issue = make(evidence)
         if issue is not None:
             yield issue
@@ -94,14 +88,19 @@ def _padding(evidence: Evidence) -> Issue | None:
     def why(_: Node, __: DispatchGraph) -> str:
         return f"IREE fuses a tensor.pad with {_PADDING_FLAG}, which prepass-sdxl sets"
 
-    return _dispatch_issue(_PADDING, evidence, lambda d, _: _is_copied_padding(d, evidence), why)
+    pads = _padding_ops(evidence)
+    return _dispatch_issue(_PADDING, evidence, lambda d, _: _is_copy(d) and bool(d.ops & pads), why)
 
 
 def _copies(evidence: Evidence) -> Issue | None:
+    pads = _padding_ops(evidence)
+
     def is_copy(dispatch: Node, _: DispatchGraph) -> bool:
-        return _is_copy(dispatch) and not _is_copied_padding(dispatch, evidence)
+        return _is_copy(dispatch) and not dispatch.ops & pads
 
     def why(dispatch: Node, graph: DispatchGraph) -> str:
+        if any(evidence.sources[number].name == "tensor.concat" for number in dispatch.ops):
+            return "a part of a concatenation, which is copied into its place"
         kinds = sorted({graph.dispatches[reader].kind for reader in graph.readers[dispatch.number]})
         return f"{_the(kinds)} that reads it asks for it" if kinds else "its result leaves the program"
 
@@ -112,45 +111,12 @@ def _is_copy(dispatch: Node) -> bool:
     return dispatch.kind in ("transpose", "copy") and bool(dispatch.arguments)
 
 
-def _is_copied_padding(dispatch: Node, evidence: Evidence) -> bool:
-    return _is_copy(dispatch) and any(evidence.sources[number].name in _PADS for number in dispatch.ops)
-
-
-def _prompt(evidence: Evidence) -> Issue | None:
-    def is_wanted(graph: DispatchGraph) -> Callable[[Node], bool]:
-        return lambda d: d.function is not None and bool(d.arguments) and not d.arguments & _changing(graph, d.function)
-
-    found = [dispatch for dispatch in evidence.before.main if is_wanted(evidence.before)(dispatch)]
-    if not found:
-        return None
-    after = [dispatch for dispatch in evidence.after.main if is_wanted(evidence.after)(dispatch)]
-    instances = [
-        Instance(
-            dispatch.location,
-            dispatch.name,
-            State.LEFT,
-            f"depends on {', '.join(sorted(dispatch.arguments))} alone; no pass keeps results from one call to the "
-            "next: export it as a function of its own",
-            "",
-            dispatch.ops,
-        )
-        for dispatch in found
-    ]
-    return Issue(*_PROMPT, tuple(instances), share_of(found), share_of(after))
-
-
-def _changing(graph: DispatchGraph, function: str) -> frozenset[str]:
-    """The arguments that change from call to call in a sampler's loop, and variables.
-
-    Those are what has the type of a result, which is what the loop hands on, and scalars and vectors, such as the time
-    step. All of them, when nothing has the type of a result: then there is no loop to speak of.
-    """
-    signature = graph.signatures[function]
-    handed_on = {name for name, type_ in signature.arguments.items() if type_ in signature.results}
-    everything = {name for dispatch in graph.main for name in dispatch.arguments}
-    if not handed_on:
-        return frozenset(everything)
-    return frozenset(handed_on | signature.small | (everything - set(signature.arguments)))
+def _padding_ops(evidence: Evidence) -> frozenset[int]:
+    """The source ops that are padding, as tensor.pad or as a pass knows it."""
+    findings = (*evidence.trace.findings, *evidence.further.findings)
+    known = (f.roots for f in findings if f.applied and f.remark.pass_name == "prepass-fold-padding")
+    pads = {number for number, op in evidence.sources.items() if op.name == "tensor.pad"}
+    return frozenset(pads).union(*known)
 
 
 def _dispatch_issue(
@@ -166,25 +132,35 @@ def _dispatch_issue(
     )
     if not found:
         return None
-    instances = [_dispatch_instance(dispatch, left, evidence, why) for dispatch in found]
+    instances = [_dispatch_instance(dispatch, is_wanted, evidence, why) for dispatch in found]
     return Issue(*words, tuple(instances), share_of(found), share_of(left))
 
 
 def _dispatch_instance(
     dispatch: Node,
-    left: Sequence[Node],
+    is_wanted: Callable[[Node, DispatchGraph], bool],
     evidence: Evidence,
     why: Callable[[Node, DispatchGraph], str],
 ) -> Instance:
-    same = [other for other in left if other.ops & dispatch.ops]
-    passes = passes_at(evidence.trace.findings, dispatch.ops)
-    if same:
-        state, fix, note = State.LEFT, "", why(same[0], evidence.after)
-    elif passes:
-        state, fix, note = State.FIXED, ", ".join(passes), "no longer a dispatch of its own"
-    else:
-        state, fix, note = State.FIXED, "the flags of the pipeline, or passes around it", "no longer a dispatch"
+    def same(graph: DispatchGraph) -> list[Node]:
+        return [other for other in graph.holding(dispatch.ops) if is_wanted(other, graph)]
+
+    state, note, fix = State.FIXED, "no longer a dispatch of its own", _fix(dispatch, evidence, same)
+    if left := same(evidence.after):
+        state, note, fix = State.LEFT, why(left[0], evidence.after), ""
     return Instance(dispatch.location, dispatch.name, state, note, fix, dispatch.ops)
+
+
+def _fix(dispatch: Node, evidence: Evidence, same: Callable[[DispatchGraph], list[Node]]) -> str:
+    """What did away with a dispatch: the flags, where they alone do, or passes that rewrote it or what is beside it."""
+    if not same(evidence.flagged):
+        return "the flags of the preset"
+    passes = passes_at(evidence.trace.findings, dispatch.ops)
+    if not passes:
+        beside = (*dispatch.producers, *evidence.before.readers[dispatch.number])
+        ops = frozenset[int]().union(*(evidence.before.dispatches[number].ops for number in beside))
+        passes = passes_at(evidence.trace.findings, ops)
+    return ", ".join(passes) or "native passes of the pipeline"
 
 
 def _why_unfused(dispatch: Node, graph: DispatchGraph) -> str:

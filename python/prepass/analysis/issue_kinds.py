@@ -138,8 +138,8 @@ _CONVOLUTIONS = (
         "padding-insertion",
         "Padding that cannot fuse as it is written",
         "Written as a fill and an insertion, padding never fuses; as tensor.pad, right before what reads it, it can.",
-        ("prepass-fold-padding", "prepass-guard-padding"),
-        no_issue=("which is no padding", "no convolution reads it", "for ROCm alone"),
+        ("prepass-fold-padding",),
+        no_issue=("which is no padding",),
     ),
 )
 _OTHERS = (
@@ -169,7 +169,12 @@ _OTHERS = (
 PASS_ISSUES: tuple[IssueKind, ...] = _ATTENTION + _CONTRACTIONS + _CONVOLUTIONS + _OTHERS
 
 # What these passes do is no issue of the graph; what strip-assertions removes is counted op by op in `graph_issues`.
-_NO_ISSUES = ("prepass-decompose-attention", "prepass-strip-assertions", "prepass-select-kernels")
+_NO_ISSUES = (
+    "prepass-decompose-attention",
+    "prepass-guard-padding",
+    "prepass-select-kernels",
+    "prepass-strip-assertions",
+)
 
 # In the order in which presets run them, for those that a preset lacks.
 ALL_PASSES: tuple[str, ...] = (

@@ -19,7 +19,8 @@ class Evidence:
 
     Attributes:
       sources: The ops of the program by their numbers.
-      before, after: The dispatches without and with the pipeline.
+      before, after: The dispatches without and with the pipeline and its flags.
+      flagged: The dispatches with the flags alone.
       trace: What the pipeline did.
       further: What passes that it lacks would do behind it.
     """
@@ -27,6 +28,7 @@ class Evidence:
     sources: Mapping[int, SourceOp]
     before: DispatchGraph
     after: DispatchGraph
+    flagged: DispatchGraph
     trace: Trace
     further: Trace
 
