@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Lanes of a drawn graph, and ops that are followed by numbers in their locations."""
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from iree.compiler import ir
 from iree.compiler.passmanager import PassManager
@@ -29,6 +29,7 @@ def graphs(draw):
     return [node(n, tuple(sorted(draw(st.sets(st.integers(0, n - 1), max_size=3))) if n else ())) for n in range(count)]
 
 
+@settings(deadline=None)
 @given(graphs())
 def test_a_lane_holds_one_result_at_a_time(nodes):
     lanes = assign_lanes(nodes)
@@ -42,6 +43,7 @@ def test_a_lane_holds_one_result_at_a_time(nodes):
     assert list(lanes.live) == alive
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 9), max_size=300))
 def test_regions_cover_all_rows_in_parts_of_a_readable_length(live):
     parts = regions(live)
