@@ -78,7 +78,8 @@ class SelectKernelsPass(Pass):
 
     def run(self, op: ir.Operation, context: PassContext) -> None:
         kernels = chosen_kernels(self.kernels)
-        ops = find_ops(op, lambda candidate: any(kernel.kind.recognises(candidate) for kernel in kernels))
+        kinds = {kernel.kind for kernel in kernels}
+        ops = find_ops(op, lambda candidate: any(kind.recognises(candidate) for kind in kinds))
         for candidate, (kernel, use) in context.matches(ops, lambda candidate: select_kernel(candidate, kernels)):
             context.applied(candidate, f"computed by {kernel.name}")
             context.count(kernel.name)

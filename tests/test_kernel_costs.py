@@ -79,3 +79,21 @@ def test_the_page_has_a_row_for_each_way(tmp_path, monkeypatch):
     rows = [line for line in page.read_text().splitlines() if line.startswith(("| direct-matmul |", f"| {STOCK} |"))]
     assert len(rows) == 2 * len(default_registry().kernel("direct-matmul").examples())
     assert "| direct-matmul | 2048 | 112 | 0 | 5120 | memory | 40% | 40 | 0 | 0 | 16 | 256 | 10 |" in rows
+
+
+def default_examples():
+    """Every example of the kernels that are selected by default."""
+    kernels = [kernel for kernel in map(default_registry().kernel, KERNELS) if kernel.by_default]
+    return [
+        pytest.param(kernel, example, id=f"{kernel.name}: {example.name}")
+        for kernel in kernels
+        for example in kernel.examples()
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kernel", "example"), default_examples())
+def test_what_is_selected_by_default_is_never_worse(kernel, example):
+    priced = price_example(kernel, example)
+    ours = priced.pop(kernel.name)
+    assert ours.workgroup.busiest_cu_cycles <= min(code.workgroup.busiest_cu_cycles for code in priced.values())
