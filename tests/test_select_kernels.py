@@ -86,7 +86,7 @@ def test_bf16():
     ],
 )
 def test_each_reason_to_leave_an_op_alone(source, reason):
-    assert remarks_of(source, kernels="all") == [reason]
+    assert remarks_of(source, kernels="direct-matmul") == [reason]
 
 
 def test_the_argument_wins_over_the_pipeline():
@@ -108,13 +108,13 @@ def test_other_targets_are_untouched():
     source = product(64, 64, 16)
     flags = ["--iree-hal-target-device=hip", "--iree-rocm-target=gfx1100"]
     found = []
-    selected = prepass.compile(source, kernels="all", flags=flags, on_remark=lambda remark, _: found.append(remark))
+    selected = prepass.compile(source, kernels="direct-matmul", flags=flags, on_remark=lambda remark, _: found.append(remark))
     assert selected == prepass.compile(source, flags=flags)
     assert [remark.message for remark in found] == ["no kernel is for gfx1100"]
 
 
 def test_ops_with_a_config_are_left_to_it_and_kernels_come_before_configs():
-    pipeline = "builtin.module(prepass-configure-attention,prepass-select-kernels{kernels=all})"
+    pipeline = "builtin.module(prepass-configure-attention,prepass-select-kernels{kernels=direct-matmul})"
     order = []
     prepass.compile(
         ATTENTION, pipeline=pipeline, flags=GFX942, on_remark=lambda remark, _: order.append(remark.pass_name)
@@ -145,14 +145,14 @@ def test_a_compile_goes_on_from_the_phase_of_kernels(program, tmp_path):
     source, sources = tmp_path / "product.mlir", tmp_path / "sources.mlir"
     source.write_text(product(64, 64, 32))
     first = program(
-        "prepass-compile", source, *GFX942, "--prepass-kernels=all", "--compile-to=executable-sources", "-o", sources
+        "prepass-compile", source, *GFX942, "--prepass-kernels=direct-matmul", "--compile-to=executable-sources", "-o", sources
     )
     dump = f"--iree-hal-dump-executable-intermediates-to={tmp_path}"
     go_on = ["--compile-from=executable-sources", dump, "-o", tmp_path / "product.vmfb"]
     second = program("iree-compile", sources, *GFX942, *go_on)
     assert [first.returncode, second.returncode] == [0, 0], second.stderr
     (assembly,) = tmp_path.glob("*.rocmasm")
-    whole = compile_program(product(64, 64, 32), kernels="all").assembly[0]
+    whole = compile_program(product(64, 64, 32), kernels="direct-matmul").assembly[0]
     assert instructions(assembly.read_text()) == instructions(whole)
 
 

@@ -1,23 +1,27 @@
 // RUN: prepass-compile %s --iree-hal-target-device=hip --iree-rocm-target=gfx942 --compile-to=executable-sources \
-// RUN:   --iree-preprocessing-pass-pipeline='builtin.module(prepass-select-kernels{kernels=all})' \
+// RUN:   --iree-preprocessing-pass-pipeline='builtin.module(prepass-select-kernels{kernels=direct-matmul})' \
 // RUN:   --prepass-remarks=all 2>&1 | FileCheck %s --check-prefix=GFX942
 // The flag is another way to say it, and wins over the pipeline.
 // RUN: prepass-compile %s --iree-hal-target-device=hip --iree-rocm-target=gfx942 --compile-to=executable-sources \
 // RUN:   --iree-preprocessing-pass-pipeline='builtin.module(prepass-select-kernels{kernels=none})' \
 // RUN:   --prepass-kernels=direct-matmul | FileCheck %s --check-prefix=FLAG
 // RUN: prepass-compile %s --iree-hal-target-device=hip --iree-rocm-target=gfx942 --compile-to=executable-sources \
-// RUN:   --iree-preprocessing-pass-pipeline='builtin.module(prepass-select-kernels{kernels=all})' \
+// RUN:   --iree-preprocessing-pass-pipeline='builtin.module(prepass-select-kernels{kernels=direct-matmul})' \
 // RUN:   --prepass-kernels=none --prepass-remarks=all 2>&1 | FileCheck %s --check-prefix=NONE
+// By default only those are selected that are better wherever they fit.
+// RUN: prepass-compile %s --iree-hal-target-device=hip --iree-rocm-target=gfx942 --compile-to=executable-sources \
+// RUN:   --iree-preprocessing-pass-pipeline='builtin.module(prepass-select-kernels)' --prepass-remarks=all 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=DEFAULT
 // Other targets are untouched.
 // RUN: prepass-compile %s --iree-hal-target-device=hip --iree-rocm-target=gfx1100 --compile-to=executable-sources \
-// RUN:   --prepass-kernels=all --prepass-remarks=all 2>&1 | FileCheck %s --check-prefix=OTHER
+// RUN:   --prepass-kernels=direct-matmul --prepass-remarks=all 2>&1 | FileCheck %s --check-prefix=OTHER
 // Before executables there is nothing to put a kernel into.
-// RUN: prepass-opt %s --pass-pipeline='builtin.module(prepass-select-kernels{kernels=all})' --prepass-remarks=all 2>&1 \
+// RUN: prepass-opt %s --pass-pipeline='builtin.module(prepass-select-kernels{kernels=direct-matmul})' --prepass-remarks=all 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=EARLY
 // Idempotence: the second time the op has its kernel.
 // RUN: prepass-compile %s --iree-hal-target-device=hip --iree-rocm-target=gfx942 --compile-to=executable-sources \
-// RUN:   --prepass-kernels=all -o %t.mlir
-// RUN: prepass-opt %t.mlir --pass-pipeline='builtin.module(prepass-select-kernels{kernels=all})' -o %t2.mlir \
+// RUN:   --prepass-kernels=direct-matmul -o %t.mlir
+// RUN: prepass-opt %t.mlir --pass-pipeline='builtin.module(prepass-select-kernels{kernels=direct-matmul})' -o %t2.mlir \
 // RUN:   --prepass-remarks=all 2>&1 | FileCheck %s --check-prefix=TWICE
 // RUN: prepass-opt %t.mlir --pass-pipeline='builtin.module()' -o %t3.mlir
 // RUN: diff %t2.mlir %t3.mlir
@@ -42,6 +46,7 @@
 // GFX942-NOT: iree_codegen.ukernel = 
 
 // FLAG: util.func private @prepass_direct_matmul_f16
+// DEFAULT-NOT: prepass_direct_matmul_f16
 // NONE-NOT: {{applied|missed|prepass_direct_matmul_f16}}
 // OTHER-COUNT-5: missed: no kernel is for gfx1100
 // OTHER-NOT: ukernel_descriptor
