@@ -10,12 +10,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from iree.turbine import aot
 
-aten = torch.ops.aten
-
-# What torch-mlir does not know, and torch can spell in other ops.
-_UNKNOWN = (aten.__and__.Tensor, aten.__or__.Tensor, aten.concat.default, aten.diff.default)
+from prepass import turbine
 
 
 @dataclass(frozen=True)
@@ -65,13 +61,10 @@ def export_case(case: Case, folder: Path) -> None:
         # As functions, inputs are one variadic argument.
         dynamic = None if case.dynamic is None else (case.dynamic,)
         outputs = module(*inputs)
-        program = torch.export.export(module, inputs, dynamic_shapes=dynamic, strict=False)
-        # It makes updates in place functional as well.
-        decompositions = torch.export.default_decompositions()
-        program = program.run_decompositions({op: decompositions[op] for op in _UNKNOWN})
+    exported = turbine.import_module(module, inputs, dynamic_shapes=dynamic)
     path = folder / f"{case.name}.mlir"
     path.parent.mkdir(parents=True, exist_ok=True)
-    aot.export(program).save_mlir(path)
+    path.write_text(f"{exported}\n")
     outputs = outputs if isinstance(outputs, tuple) else (outputs,)
     arrays = {f"in{n}": array(tensor) for n, tensor in enumerate(inputs)}
     arrays |= {f"out{n}": array(tensor) for n, tensor in enumerate(outputs)}

@@ -5,6 +5,7 @@ import prepass
 vmfb = prepass.compile("model.mlir", pipeline="builtin.module(prepass-raise-attention)", flags=[...])
 """
 
+from prepass import turbine
 from prepass.compiler.api import compile
 from prepass.compiler.runtime import load, run
 from prepass.errors import CompileError, PassFailure, PipelineError, PrepassError
@@ -26,4 +27,5 @@ __all__ = [
     "load",
     "option",
     "run",
+    "turbine",
 ]

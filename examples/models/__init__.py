@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Models to export, in their own size and in one that compiles and runs in seconds on any machine."""
+
+from __future__ import annotations
+
+from prepass.errors import PrepassError, did_you_mean
+
+from .base import Instance, Model, Settings
+from .flux import FLUX
+from .llama import LLAMA
+from .sdxl import CLIP1, CLIP2, UNET, VAE
+
+MODELS: dict[str, Model] = {model.name: model for model in (CLIP1, CLIP2, UNET, VAE, FLUX, LLAMA)}
+
+__all__ = ["MODELS", "Instance", "Model", "Settings", "find"]
+
+
+def find(name: str) -> Model:
+    """A model by its name. Raises PrepassError."""
+    if name not in MODELS:
+        raise PrepassError(f"no model '{name}'{did_you_mean(name, MODELS)}; models are {', '.join(MODELS)}")
+    return MODELS[name]
