@@ -108,7 +108,9 @@ def test_other_targets_are_untouched():
     source = product(64, 64, 16)
     flags = ["--iree-hal-target-device=hip", "--iree-rocm-target=gfx1100"]
     found = []
-    selected = prepass.compile(source, kernels="direct-matmul", flags=flags, on_remark=lambda remark, _: found.append(remark))
+    selected = prepass.compile(
+        source, kernels="direct-matmul", flags=flags, on_remark=lambda remark, _: found.append(remark)
+    )
     assert selected == prepass.compile(source, flags=flags)
     assert [remark.message for remark in found] == ["no kernel is for gfx1100"]
 
@@ -145,7 +147,13 @@ def test_a_compile_goes_on_from_the_phase_of_kernels(program, tmp_path):
     source, sources = tmp_path / "product.mlir", tmp_path / "sources.mlir"
     source.write_text(product(64, 64, 32))
     first = program(
-        "prepass-compile", source, *GFX942, "--prepass-kernels=direct-matmul", "--compile-to=executable-sources", "-o", sources
+        "prepass-compile",
+        source,
+        *GFX942,
+        "--prepass-kernels=direct-matmul",
+        "--compile-to=executable-sources",
+        "-o",
+        sources,
     )
     dump = f"--iree-hal-dump-executable-intermediates-to={tmp_path}"
     go_on = ["--compile-from=executable-sources", dump, "-o", tmp_path / "product.vmfb"]

@@ -69,17 +69,22 @@ def price_example(kernel: Kernel, example: Example) -> dict[str, PricedCode]:
 
     Raises PrepassError when the kernel does not fit the example, or when the example does not compile.
     """
-    ours = _compile(example, example.pipeline, kernel.name)
-    if not ours.dispatches:
-        raise PrepassError(f"kernel '{kernel.name}' does not fit its example {example.name}")
+    ours = _compile_kernel(kernel, example)
     programs = {kernel.name: ours, STOCK: _compile(example, example.pipeline, "none")}
-    name = ours.dispatches[0]
     if kernel.kind is ATTENTION:
         configured = _followed_by(example.pipeline, "prepass-configure-attention")
         programs[CONFIGURED] = _compile(example, configured, "none")
-        ours.scores[name] = _scores_per_iteration(kernel)
-    inputs = _zeros(example)
-    return {way: _price(compiled, name, inputs) for way, compiled in programs.items()}
+    name, inputs = ours.dispatches[0], _zeros(example)
+    return {
+        way: PricedCode(compiled.price(name), execute_first_workgroup(compiled.program, inputs, name))
+        for way, compiled in programs.items()
+    }
+
+
+def price_kernel(kernel: Kernel, example: Example) -> PricedLoop:
+    """The hottest loop of a kernel on an example. Raises PrepassError as `price_example`."""
+    compiled = _compile_kernel(kernel, example)
+    return compiled.price(compiled.dispatches[0])
 
 
 def price_loop(code: Sequence[KernelFigures], name: str, scores: float | None = None) -> PricedLoop:
@@ -112,6 +117,20 @@ class _Compiled:
     dispatches: list[str]
     scores: dict[str, float]
 
+    def price(self, name: str) -> PricedLoop:
+        """The hottest loop of a dispatch."""
+        code = [figures for text in self.program.assembly for figures in read_assembly(text)]
+        return price_loop(code, name, self.scores.get(name))
+
+
+def _compile_kernel(kernel: Kernel, example: Example) -> _Compiled:
+    compiled = _compile(example, example.pipeline, kernel.name)
+    if not compiled.dispatches:
+        raise PrepassError(f"kernel '{kernel.name}' does not fit its example {example.name}")
+    if kernel.kind is ATTENTION:
+        compiled.scores[compiled.dispatches[0]] = _scores_per_iteration(kernel)
+    return compiled
+
 
 def _compile(example: Example, pipeline: str, kernels: str) -> _Compiled:
     dispatches: list[str] = []
@@ -122,12 +141,6 @@ def _compile(example: Example, pipeline: str, kernels: str) -> _Compiled:
     }
     program = compile_program(example.source, pipeline=pipeline or None, kernels=kernels, hooks=hooks)
     return _Compiled(program, dispatches, scores)
-
-
-def _price(compiled: _Compiled, name: str, inputs: Sequence[np.ndarray]) -> PricedCode:
-    code = [figures for text in compiled.program.assembly for figures in read_assembly(text)]
-    loop = price_loop(code, name, compiled.scores.get(name))
-    return PricedCode(loop, execute_first_workgroup(compiled.program, inputs, name))
 
 
 def _scores_per_iteration(kernel: Kernel) -> float:
