@@ -35,7 +35,15 @@ ATTENTION_HEADS, ATTENTION_TOKENS = 4, 1024
 ROTATE = "builtin.module(prepass-canonicalize-rope,canonicalize,cse)"
 APART = "builtin.module(prepass-fuse-query-rope{fuse=never},prepass-canonicalize-rope,canonicalize,cse)"
 FUSED = "builtin.module(prepass-fuse-query-rope,prepass-canonicalize-rope,canonicalize,cse)"
-ATTENTION_FORMS = ("rotate_half", "stacked_pairs", "joined_tables", "complex_numbers", "gathered_pairs")
+ATTENTION_FORMS = (
+    "rotate_half",
+    "stacked_pairs",
+    "joined_tables",
+    "complex_numbers",
+    "gathered_pairs",
+    "first_channels",
+    "first_neighbours",
+)
 
 PAGE = """\
 # Rotary embeddings
@@ -46,11 +54,13 @@ All figures are static counts in the assembly of {version}; nothing here has run
 ## A rotation alone
 
 {heads}×{tokens}×{channels}, {element}, each form as models write it. A cell is stock → prepass. Loads are the vector
-memory loads of all kernels, by bytes a lane; instructions are those of all kernels together. Tables that the program
-does not have, or not in rows, are a dispatch of their own, once for all rotations that share them.
+memory loads of all kernels, by bytes a lane; instructions are those of all kernels together. A lane of prepass's
+rotation computes 8 to 64 channels, one of stock's 4, so the last column has its instructions by channel that it
+writes. Tables that the program does not have, or not in rows, are a dispatch of their own, once for all rotations
+that share them.
 
-| form | level | dispatches | loads, stock | loads, prepass | instructions |
-| --- | --- | --- | --- | --- | --- |
+| form | level | dispatches | loads, stock | loads, prepass | instructions | a channel |
+| --- | --- | --- | --- | --- | --- | --- |
 {rotations}
 
 What the forms are:
@@ -67,13 +77,35 @@ are those of the attention's kernel; VALU instructions and MFMAs those of its lo
 | --- | --- | --- | --- | --- | --- | --- | --- | --- |
 {attentions}
 
+## 16 bytes a lane
+
+IREE lets a lane compute 4 elements, 8 bytes in f16 and bf16. `prepass-configure-rope`, which
+`prepass-canonicalize-rope` brings along, sets a config on the executables under which a lane computes 8 pairs, both
+channels of each: all loads and stores are 16 bytes wide, and no select decides which half a lane is in.
+
+## Some channels only
+
+Where some channels are rotated and the others stay, the row is split into blocks such that whole blocks are rotated:
+of 128 channels of which 32 turn in halves, 8 blocks of 16. One kernel reads and writes them all, and selects; the
+channels that stay keep their bits, infinities and NaNs included, which a product with a cosine of 1 would not
+promise. Blocks may be a fraction of a half, an eighth at least. Beyond, or where the other channels come from another
+tensor, the concatenation is left to IREE, with a remark.
+
+## What is not done: neighbours as halves
+
+Pairs of neighbours could be made halves by permuting the rows of Wq and Wk, which changes no score. It is not done,
+as there is little left to gain: a pair is read and written as one integer, in loads of 16 bytes, and takes 0.6 to 3
+instructions a channel more than halves do; in the attention both forms have the same loop. What it costs is a
+permuted copy of each weight, and of each bias and norm between the projection and the rotation.
+
 ## When the query is fused
 
-On gfx942, where the attention has a config of `prepass-configure-attention` that goes through LDS and no mask, the head
-dim is a multiple of 32 up to 160, and the queries are 256 or more and fill whole tiles: beyond, registers run out. Each
-query belongs to one workgroup, so nothing is computed twice; a dispatch and two passes over the query are saved. A key
-belongs to all workgroups and is never fused. On other targets the rotation stays outside. `fuse=always` and
-`fuse=never` decide otherwise.
+On gfx942, where the attention has a config of `prepass-configure-attention` that goes through LDS and no mask, the
+head dim is up to 160, the blocks in which the query is rotated (halves where all of it is) are a multiple of 16
+channels, and the queries are 256 or more and fill whole tiles: beyond, registers run out, or matrix instructions are
+not whole. Each query belongs to one workgroup, so nothing is computed twice; a dispatch and two passes over the query
+are saved. A key belongs to all workgroups and is never fused. On other targets the rotation stays outside.
+`fuse=always` and `fuse=never` decide otherwise.
 """
 
 
@@ -96,6 +128,13 @@ class Program:
     def instructions(self) -> int:
         """Of all kernels."""
         return sum(kernel.counts.total for kernel in self.kernels)
+
+    def instructions_a_channel(self) -> float:
+        """Of the last kernel, by element of two bytes that a lane writes."""
+        counts = self.kernels[-1].counts
+        stores = [(access, count) for access, count in counts.accesses.items() if access.direction == "store"]
+        written = sum(access.width * count for access, count in stores if access.space in ("global", "buffer"))
+        return counts.total / (written / 2)
 
 
 def compile_program(source: str, pipeline: str | None, level: str) -> Program:
@@ -120,7 +159,7 @@ def rotation_rows() -> list[str]:
             stock, ours = (compile_program(source, pipeline, level) for pipeline in (None, ROTATE))
             rows.append(
                 f"| {name} | {level} | {stock.dispatches} → {ours.dispatches} | {stock.loads()} | {ours.loads()} | "
-                f"{stock.instructions()} → {ours.instructions()} |"
+                f"{stock.instructions()} → {ours.instructions()} | {ours.instructions_a_channel():.1f} |"
             )
             print(rows[-1], file=sys.stderr)
     return rows

@@ -111,6 +111,8 @@ def _report(layout: FunctionLayout, context: PassContext, postponed: set[ir.Oper
 def _report_transpose(layout: FunctionLayout, context: PassContext, value: ir.Value, user: ir.Operation | None) -> None:
     context.count("transposes")
     if user is not None:
+        while user.parent.operation.name.startswith("linalg."):  # It reads from the body of an op.
+            user = user.parent.operation
         context.missed(user, f"it reads a transposed copy: {layout.why_not(user)}")
         return
     producer = defining_op(value)

@@ -365,3 +365,123 @@ func.func @unpadded(%x: tensor<2x16x8x8xf16>, %w: tensor<32x16x3x3xf16>) -> tens
   %c = linalg.conv_2d_nchw_fchw {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>} ins(%x, %w : tensor<2x16x8x8xf16>, tensor<32x16x3x3xf16>) outs(%init : tensor<2x32x6x6xf32>) -> tensor<2x32x6x6xf32>
   return %c : tensor<2x32x6x6xf32>
 }
+
+// -----
+
+// Ops that cannot follow, one for each reason; the convolution before them does.
+
+// CHECK-LABEL: func.func @drops_rank
+// CHECK: linalg.conv_2d_nhwc_fhwc
+// REMARK: missed: it reads a transposed copy: it changes the rank [tensor.extract_slice]
+func.func @drops_rank(%x: tensor<1x8x5x5xf32>, %w: tensor<6x8x3x3xf32>, %o: tensor<1x6x3x3xf32>) -> tensor<1x6x3xf32> {
+  %c = linalg.conv_2d_nchw_fchw ins(%x, %w : tensor<1x8x5x5xf32>, tensor<6x8x3x3xf32>) outs(%o : tensor<1x6x3x3xf32>) -> tensor<1x6x3x3xf32>
+  %r = tensor.extract_slice %c[0, 0, 0, 0] [1, 6, 3, 1] [1, 1, 1, 1] : tensor<1x6x3x3xf32> to tensor<1x6x3xf32>
+  return %r : tensor<1x6x3xf32>
+}
+// CHECK-LABEL: func.func @joined_rows
+// CHECK: linalg.conv_2d_nhwc_fhwc
+// REMARK: missed: it reads a transposed copy: it cuts a dim that is split [tensor.concat]
+func.func @joined_rows(%x: tensor<1x8x5x5xf32>, %w: tensor<6x8x3x3xf32>, %o: tensor<1x6x3x3xf32>) -> tensor<2x54xf32> {
+  %c = linalg.conv_2d_nchw_fchw ins(%x, %w : tensor<1x8x5x5xf32>, tensor<6x8x3x3xf32>) outs(%o : tensor<1x6x3x3xf32>) -> tensor<1x6x3x3xf32>
+  %f = tensor.collapse_shape %c [[0], [1, 2, 3]] : tensor<1x6x3x3xf32> into tensor<1x54xf32>
+  %r = tensor.concat dim(0) %f, %f : (tensor<1x54xf32>, tensor<1x54xf32>) -> tensor<2x54xf32>
+  return %r : tensor<2x54xf32>
+}
+// CHECK-LABEL: func.func @padded_by_position
+// CHECK: linalg.conv_2d_nhwc_fhwc
+// REMARK: missed: it reads a transposed copy: its padding depends on where it is [tensor.pad]
+func.func @padded_by_position(%x: tensor<1x8x5x5xf32>, %w: tensor<6x8x3x3xf32>, %o: tensor<1x6x3x3xf32>) -> tensor<1x6x5x5xf32> {
+  %c = linalg.conv_2d_nchw_fchw ins(%x, %w : tensor<1x8x5x5xf32>, tensor<6x8x3x3xf32>) outs(%o : tensor<1x6x3x3xf32>) -> tensor<1x6x3x3xf32>
+  %p = tensor.pad %c low[0, 0, 1, 1] high[0, 0, 1, 1] {
+  ^bb0(%i: index, %j: index, %k: index, %l: index):
+    %n = arith.index_cast %k : index to i32
+    %v = arith.sitofp %n : i32 to f32
+    tensor.yield %v : f32
+  } : tensor<1x6x3x3xf32> to tensor<1x6x5x5xf32>
+  return %p : tensor<1x6x5x5xf32>
+}
+// CHECK-LABEL: func.func @window_over_both
+// CHECK: linalg.conv_2d_nhwc_fhwc
+// REMARK: missed: it reads a transposed copy: a window moves along a dim that is split [linalg.generic]
+func.func @window_over_both(%x: tensor<1x8x5x5xf32>, %w: tensor<6x8x3x3xf32>, %o: tensor<1x6x3x3xf32>, %e: tensor<52xf32>) -> tensor<52xf32> {
+  %c = linalg.conv_2d_nchw_fchw ins(%x, %w : tensor<1x8x5x5xf32>, tensor<6x8x3x3xf32>) outs(%o : tensor<1x6x3x3xf32>) -> tensor<1x6x3x3xf32>
+  %f = tensor.collapse_shape %c [[0, 1, 2, 3]] : tensor<1x6x3x3xf32> into tensor<54xf32>
+  %k = tensor.empty() : tensor<3xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i + j)>, affine_map<(i, j) -> (j)>, affine_map<(i, j) -> (i)>], iterator_types = ["parallel", "reduction"]} ins(%f, %k : tensor<54xf32>, tensor<3xf32>) outs(%e : tensor<52xf32>) {
+  ^bb0(%a: f32, %u: f32, %s: f32):
+    %t = arith.addf %a, %s : f32
+    linalg.yield %t : f32
+  } -> tensor<52xf32>
+  return %r : tensor<52xf32>
+}
+// CHECK-LABEL: func.func @branches
+// CHECK: linalg.conv_2d_nhwc_fhwc
+// REMARK: missed: it reads a transposed copy: its body has ops with regions [linalg.generic]
+func.func @branches(%x: tensor<1x8x5x5xf32>, %w: tensor<6x8x3x3xf32>, %o: tensor<1x6x3x3xf32>, %b: i1) -> tensor<1x6x3x3xf32> {
+  %c = linalg.conv_2d_nchw_fchw ins(%x, %w : tensor<1x8x5x5xf32>, tensor<6x8x3x3xf32>) outs(%o : tensor<1x6x3x3xf32>) -> tensor<1x6x3x3xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(a, b, c, d) -> (a, b, c, d)>, affine_map<(a, b, c, d) -> (a, b, c, d)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%c : tensor<1x6x3x3xf32>) outs(%o : tensor<1x6x3x3xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %t = scf.if %b -> f32 {
+      scf.yield %in : f32
+    } else {
+      scf.yield %out : f32
+    }
+    linalg.yield %t : f32
+  } -> tensor<1x6x3x3xf32>
+  return %r : tensor<1x6x3x3xf32>
+}
+// CHECK-LABEL: func.func @counts
+// CHECK: linalg.conv_2d_nhwc_fhwc
+// REMARK: missed: it reads a transposed copy: its body counts along a dynamic dim that is split [linalg.generic]
+func.func @counts(%x: tensor<1x8x?x?xf32>, %w: tensor<6x8x3x3xf32>, %o: tensor<1x6x?x?xf32>, %e: tensor<1x?xindex>) -> tensor<1x?xindex> {
+  %c = linalg.conv_2d_nchw_fchw ins(%x, %w : tensor<1x8x?x?xf32>, tensor<6x8x3x3xf32>) outs(%o : tensor<1x6x?x?xf32>) -> tensor<1x6x?x?xf32>
+  %f = tensor.collapse_shape %c [[0], [1, 2, 3]] : tensor<1x6x?x?xf32> into tensor<1x?xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(a, b) -> (a, b)>, affine_map<(a, b) -> (a, b)>], iterator_types = ["parallel", "parallel"]} ins(%f : tensor<1x?xf32>) outs(%e : tensor<1x?xindex>) {
+  ^bb0(%in: f32, %out: index):
+    %i = linalg.index 1 : index
+    linalg.yield %i : index
+  } -> tensor<1x?xindex>
+  return %r : tensor<1x?xindex>
+}
+// CHECK-LABEL: func.func @gathers
+// CHECK: linalg.conv_2d_nhwc_fhwc
+// REMARK: missed: it reads a transposed copy: its body reads from a dim that is split [linalg.generic]
+func.func @gathers(%x: tensor<1x8x5x5xf32>, %w: tensor<6x8x3x3xf32>, %o: tensor<1x6x3x3xf32>, %e: tensor<54xf32>) -> tensor<54xf32> {
+  %c = linalg.conv_2d_nchw_fchw ins(%x, %w : tensor<1x8x5x5xf32>, tensor<6x8x3x3xf32>) outs(%o : tensor<1x6x3x3xf32>) -> tensor<1x6x3x3xf32>
+  %f = tensor.collapse_shape %c [[0, 1, 2, 3]] : tensor<1x6x3x3xf32> into tensor<54xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>], iterator_types = ["parallel"]} outs(%e : tensor<54xf32>) {
+  ^bb0(%out: f32):
+    %i = linalg.index 0 : index
+    %v = tensor.extract %f[%i] : tensor<54xf32>
+    linalg.yield %v : f32
+  } -> tensor<54xf32>
+  return %r : tensor<54xf32>
+}
+// CHECK-LABEL: func.func @asks_for_size
+// CHECK: linalg.conv_2d_nhwc_fhwc
+// REMARK: missed: it reads a transposed copy: its body has tensor.dim on a tensor [linalg.generic]
+func.func @asks_for_size(%x: tensor<1x8x5x?xf32>, %w: tensor<6x8x3x3xf32>, %o: tensor<1x6x3x?xf32>) -> tensor<1x6x3x?xf32> {
+  %c3 = arith.constant 3 : index
+  %c = linalg.conv_2d_nchw_fchw ins(%x, %w : tensor<1x8x5x?xf32>, tensor<6x8x3x3xf32>) outs(%o : tensor<1x6x3x?xf32>) -> tensor<1x6x3x?xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(a, b, c, d) -> (a, b, c, d)>, affine_map<(a, b, c, d) -> (a, b, c, d)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%c : tensor<1x6x3x?xf32>) outs(%o : tensor<1x6x3x?xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %n = tensor.dim %c, %c3 : tensor<1x6x3x?xf32>
+    %m = arith.index_cast %n : index to i32
+    %v = arith.sitofp %m : i32 to f32
+    %t = arith.mulf %in, %v : f32
+    linalg.yield %t : f32
+  } -> tensor<1x6x3x?xf32>
+  return %r : tensor<1x6x3x?xf32>
+}
+
+// Half of what is channels and pixels: they are one dim, and the channels cannot go last.
+
+// CHECK-LABEL: func.func @channels_and_pixels
+// CHECK: linalg.conv_2d_nchw_fchw
+// REMARK: missed: what is a channel to it is a pixel to another convolution [linalg.conv_2d_nchw_fchw]
+func.func @channels_and_pixels(%x: tensor<1x8x5x5xf32>, %w: tensor<6x8x3x3xf32>, %o: tensor<1x6x3x3xf32>) -> tensor<1x27xf32> {
+  %c = linalg.conv_2d_nchw_fchw ins(%x, %w : tensor<1x8x5x5xf32>, tensor<6x8x3x3xf32>) outs(%o : tensor<1x6x3x3xf32>) -> tensor<1x6x3x3xf32>
+  %f = tensor.collapse_shape %c [[0], [1, 2, 3]] : tensor<1x6x3x3xf32> into tensor<1x54xf32>
+  %r = tensor.extract_slice %f[0, 0] [1, 27] [1, 1] : tensor<1x54xf32> to tensor<1x27xf32>
+  return %r : tensor<1x27xf32>
+}
