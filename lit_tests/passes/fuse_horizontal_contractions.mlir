@@ -54,9 +54,17 @@
 // SAID-DAG: missed: a result is transposed in several places
 // SAID-DAG: missed: their results are cut in different ways [linalg.matmul]
 // SAID-DAG: applied: reads the heads of K and V that several heads of Q share as they are [iree_linalg_ext.attention]
+// SAID-DAG: missed: a dim is summed over one operand only [linalg.generic]
+// SAID-DAG: missed: the dims of the result are not those of the operands [linalg.generic]
+// SAID-DAG: missed: a weight has a dynamic shape [linalg.matmul]
 // PSAID-DAG: applied: one of 3 that are computed at once, by packed weights [linalg.matmul]
 // PSAID-DAG: missed: packing weights that are no constants or parameters would copy them [linalg.matmul]
 // PSAID-DAG: missed: packing a bias that is no constant or parameter would copy it [linalg.matmul]
+// PSAID-DAG: missed: a weight has a dynamic shape [linalg.matmul]
+// PSAID-DAG: missed: the weights are of several types [linalg.matmul]
+// PSAID-DAG: missed: the results are of several types [linalg.matmul]
+// PSAID-DAG: missed: a bias is the same for several parts [linalg.matmul]
+// PSAID-DAG: missed: biases vary along different dims [linalg.matmul]
 // PSAID-DAG: missed: its weight is read elsewhere too, and packing would copy it [linalg.matmul]
 // PSAID-DAG: missed: their results are computed in different ways [linalg.matmul]
 // PSAID-DAG: missed: an elementwise op reads several of them, and fuses with a contraction but not with slices [linalg.matmul]
@@ -499,4 +507,199 @@ util.func public @mutable(%x: tensor<64x32xf32>, %new: tensor<32x16xf32>) -> (te
   %wb = util.global.load @state : tensor<32x16xf32>
   %b = linalg.matmul ins(%x, %wb : tensor<64x32xf32>, tensor<32x16xf32>) outs(%f : tensor<64x16xf32>) -> tensor<64x16xf32>
   util.return %a, %b : tensor<64x16xf32>, tensor<64x16xf32>
+}
+
+// -----
+
+// The shared operand has a dim that the weights have not, and which is summed.
+
+// CHECK-LABEL: @summed
+// CHECK-COUNT-2: linalg.generic
+#x = affine_map<(m, n, k, j) -> (m, k, j)>
+#w = affine_map<(m, n, k, j) -> (k, n)>
+#o = affine_map<(m, n, k, j) -> (m, n)>
+func.func @summed(%x: tensor<64x32x4xf32>, %a: tensor<32x16xf32>, %b: tensor<32x16xf32>) -> (tensor<64x16xf32>, tensor<64x16xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<64x16xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<64x16xf32>) -> tensor<64x16xf32>
+  %p = linalg.generic {indexing_maps = [#x, #w, #o], iterator_types = ["parallel", "parallel", "reduction", "reduction"]} ins(%x, %a : tensor<64x32x4xf32>, tensor<32x16xf32>) outs(%f : tensor<64x16xf32>) {
+  ^bb0(%in: f32, %w0: f32, %acc: f32):
+    %1 = arith.mulf %in, %w0 : f32
+    %2 = arith.addf %acc, %1 : f32
+    linalg.yield %2 : f32
+  } -> tensor<64x16xf32>
+  %q = linalg.generic {indexing_maps = [#x, #w, #o], iterator_types = ["parallel", "parallel", "reduction", "reduction"]} ins(%x, %b : tensor<64x32x4xf32>, tensor<32x16xf32>) outs(%f : tensor<64x16xf32>) {
+  ^bb0(%in: f32, %w0: f32, %acc: f32):
+    %1 = arith.mulf %in, %w0 : f32
+    %2 = arith.addf %acc, %1 : f32
+    linalg.yield %2 : f32
+  } -> tensor<64x16xf32>
+  return %p, %q : tensor<64x16xf32>, tensor<64x16xf32>
+}
+
+// -----
+
+// A dim of the result is that of no operand.
+
+// CHECK-LABEL: @repeated
+// CHECK-COUNT-2: linalg.generic
+#x = affine_map<(m, b, n, k) -> (m, k)>
+#w = affine_map<(m, b, n, k) -> (k, n)>
+#o = affine_map<(m, b, n, k) -> (m, b, n)>
+func.func @repeated(%x: tensor<64x32xf32>, %a: tensor<32x16xf32>, %b: tensor<32x16xf32>) -> (tensor<64x3x16xf32>, tensor<64x3x16xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<64x3x16xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<64x3x16xf32>) -> tensor<64x3x16xf32>
+  %p = linalg.generic {indexing_maps = [#x, #w, #o], iterator_types = ["parallel", "parallel", "parallel", "reduction"]} ins(%x, %a : tensor<64x32xf32>, tensor<32x16xf32>) outs(%f : tensor<64x3x16xf32>) {
+  ^bb0(%in: f32, %w0: f32, %acc: f32):
+    %1 = arith.mulf %in, %w0 : f32
+    %2 = arith.addf %acc, %1 : f32
+    linalg.yield %2 : f32
+  } -> tensor<64x3x16xf32>
+  %q = linalg.generic {indexing_maps = [#x, #w, #o], iterator_types = ["parallel", "parallel", "parallel", "reduction"]} ins(%x, %b : tensor<64x32xf32>, tensor<32x16xf32>) outs(%f : tensor<64x3x16xf32>) {
+  ^bb0(%in: f32, %w0: f32, %acc: f32):
+    %1 = arith.mulf %in, %w0 : f32
+    %2 = arith.addf %acc, %1 : f32
+    linalg.yield %2 : f32
+  } -> tensor<64x3x16xf32>
+  return %p, %q : tensor<64x3x16xf32>, tensor<64x3x16xf32>
+}
+
+// -----
+
+// Nothing says that the weights have equally many columns.
+
+// CHECK-LABEL: @dynamic_weights
+// CHECK-COUNT-2: linalg.matmul
+util.global private @a = #util.uninitialized : tensor<?x32xf32>
+util.global private @b = #util.uninitialized : tensor<?x32xf32>
+func.func @dynamic_weights(%x: tensor<64x32xf32>, %n: index) -> (tensor<64x?xf32>, tensor<64x?xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %a = util.global.load immutable @a : tensor<?x32xf32>
+  %b = util.global.load immutable @b : tensor<?x32xf32>
+  %e = tensor.empty(%n) : tensor<64x?xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<64x?xf32>) -> tensor<64x?xf32>
+  %p = linalg.matmul indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (n, k)>, affine_map<(m, n, k) -> (m, n)>] ins(%x, %a : tensor<64x32xf32>, tensor<?x32xf32>) outs(%f : tensor<64x?xf32>) -> tensor<64x?xf32>
+  %q = linalg.matmul indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (n, k)>, affine_map<(m, n, k) -> (m, n)>] ins(%x, %b : tensor<64x32xf32>, tensor<?x32xf32>) outs(%f : tensor<64x?xf32>) -> tensor<64x?xf32>
+  return %p, %q : tensor<64x?xf32>, tensor<64x?xf32>
+}
+
+// -----
+
+// Packed weights are of one type; with a result for each they may differ.
+
+// CHECK-LABEL: @weight_types
+// RESULTS: linalg.generic {{.+}} ins(%{{.+}}, %{{.+}}, %{{.+}} : tensor<64x32xf16>, tensor<32x16xf16>, tensor<32x16xf32>)
+// PACKED-COUNT-2: linalg.matmul
+func.func @weight_types(%x: tensor<64x32xf16>) -> (tensor<64x16xf32>, tensor<64x16xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %ca = arith.constant dense<1.0> : tensor<32x16xf16>
+  %cb = arith.constant dense<2.0> : tensor<32x16xf32>
+  %e = tensor.empty() : tensor<64x16xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<64x16xf32>) -> tensor<64x16xf32>
+  %p = linalg.matmul ins(%x, %ca : tensor<64x32xf16>, tensor<32x16xf16>) outs(%f : tensor<64x16xf32>) -> tensor<64x16xf32>
+  %q = linalg.matmul ins(%x, %cb : tensor<64x32xf16>, tensor<32x16xf32>) outs(%f : tensor<64x16xf32>) -> tensor<64x16xf32>
+  return %p, %q : tensor<64x16xf32>, tensor<64x16xf32>
+}
+
+// -----
+
+// So are packed results.
+
+// CHECK-LABEL: @result_types
+// PACKED-COUNT-2: linalg.matmul
+func.func @result_types(%x: tensor<64x32xf16>) -> (tensor<64x16xf16>, tensor<64x16xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %ca = arith.constant dense<1.0> : tensor<32x16xf16>
+  %cb = arith.constant dense<2.0> : tensor<32x16xf16>
+  %e = tensor.empty() : tensor<64x16xf32>
+  %h = tensor.empty() : tensor<64x16xf16>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<64x16xf32>) -> tensor<64x16xf32>
+  %p = linalg.matmul ins(%x, %ca : tensor<64x32xf16>, tensor<32x16xf16>) outs(%f : tensor<64x16xf32>) -> tensor<64x16xf32>
+  %q = linalg.matmul ins(%x, %cb : tensor<64x32xf16>, tensor<32x16xf16>) outs(%f : tensor<64x16xf32>) -> tensor<64x16xf32>
+  %t = linalg.generic {indexing_maps = [affine_map<(m, n) -> (m, n)>, affine_map<(m, n) -> (m, n)>], iterator_types = ["parallel", "parallel"]} ins(%p : tensor<64x16xf32>) outs(%h : tensor<64x16xf16>) {
+  ^bb0(%in: f32, %out: f16):
+    %0 = arith.truncf %in : f32 to f16
+    linalg.yield %0 : f16
+  } -> tensor<64x16xf16>
+  return %t, %q : tensor<64x16xf16>, tensor<64x16xf32>
+}
+
+// -----
+
+// A bias of a head, for all heads.
+
+// CHECK-LABEL: @shared_bias
+// CHECK-COUNT-2: linalg.matmul
+#all = affine_map<(m, h, d) -> (m, h, d)>
+#d = affine_map<(m, h, d) -> (d)>
+#h = affine_map<(m, h, d) -> (h)>
+func.func @shared_bias(%x: tensor<64x32xf32>) -> (tensor<4x64x16xf32>, tensor<2x64x16xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %ca = arith.constant dense<1.0> : tensor<32x64xf32>
+  %cb = arith.constant dense<2.0> : tensor<32x32xf32>
+  %bias = util.global.load immutable @bias : tensor<16xf32>
+  %ea = tensor.empty() : tensor<64x64xf32>
+  %eb = tensor.empty() : tensor<64x32xf32>
+  %ha = tensor.empty() : tensor<64x4x16xf32>
+  %hb = tensor.empty() : tensor<64x2x16xf32>
+  %fa = linalg.fill ins(%zero : f32) outs(%ea : tensor<64x64xf32>) -> tensor<64x64xf32>
+  %fb = linalg.fill ins(%zero : f32) outs(%eb : tensor<64x32xf32>) -> tensor<64x32xf32>
+  %p = linalg.matmul ins(%x, %ca : tensor<64x32xf32>, tensor<32x64xf32>) outs(%fa : tensor<64x64xf32>) -> tensor<64x64xf32>
+  %q = linalg.matmul ins(%x, %cb : tensor<64x32xf32>, tensor<32x32xf32>) outs(%fb : tensor<64x32xf32>) -> tensor<64x32xf32>
+  %pe = tensor.expand_shape %p [[0], [1, 2]] output_shape [64, 4, 16] : tensor<64x64xf32> into tensor<64x4x16xf32>
+  %qe = tensor.expand_shape %q [[0], [1, 2]] output_shape [64, 2, 16] : tensor<64x32xf32> into tensor<64x2x16xf32>
+  %pb = linalg.generic {indexing_maps = [#all, #d, #all], iterator_types = ["parallel", "parallel", "parallel"]} ins(%pe, %bias : tensor<64x4x16xf32>, tensor<16xf32>) outs(%ha : tensor<64x4x16xf32>) {
+  ^bb0(%in: f32, %b: f32, %out: f32):
+    %0 = arith.addf %in, %b : f32
+    linalg.yield %0 : f32
+  } -> tensor<64x4x16xf32>
+  %qb = linalg.generic {indexing_maps = [#all, #d, #all], iterator_types = ["parallel", "parallel", "parallel"]} ins(%qe, %bias : tensor<64x2x16xf32>, tensor<16xf32>) outs(%hb : tensor<64x2x16xf32>) {
+  ^bb0(%in: f32, %b: f32, %out: f32):
+    %0 = arith.addf %in, %b : f32
+    linalg.yield %0 : f32
+  } -> tensor<64x2x16xf32>
+  %ta = tensor.empty() : tensor<4x64x16xf32>
+  %tb = tensor.empty() : tensor<2x64x16xf32>
+  %pt = linalg.transpose ins(%pb : tensor<64x4x16xf32>) outs(%ta : tensor<4x64x16xf32>) permutation = [1, 0, 2]
+  %qt = linalg.transpose ins(%qb : tensor<64x2x16xf32>) outs(%tb : tensor<2x64x16xf32>) permutation = [1, 0, 2]
+  return %pt, %qt : tensor<4x64x16xf32>, tensor<2x64x16xf32>
+}
+util.global private @bias = #util.uninitialized : tensor<16xf32>
+
+// -----
+
+// A bias along the channels of a head, and one along the heads.
+
+// CHECK-LABEL: @other_biases
+// PACKED-COUNT-2: linalg.matmul
+#all = affine_map<(m, h, d) -> (m, h, d)>
+#d = affine_map<(m, h, d) -> (d)>
+#h = affine_map<(m, h, d) -> (h)>
+util.global private @bias = #util.uninitialized : tensor<16xf32>
+util.global private @heads = #util.uninitialized : tensor<4xf32>
+func.func @other_biases(%x: tensor<64x32xf32>) -> (tensor<64x4x16xf32>, tensor<64x4x16xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %ca = arith.constant dense<1.0> : tensor<32x64xf32>
+  %cb = arith.constant dense<2.0> : tensor<32x64xf32>
+  %bias = util.global.load immutable @bias : tensor<16xf32>
+  %heads = util.global.load immutable @heads : tensor<4xf32>
+  %ea = tensor.empty() : tensor<64x64xf32>
+  %ha = tensor.empty() : tensor<64x4x16xf32>
+  %fa = linalg.fill ins(%zero : f32) outs(%ea : tensor<64x64xf32>) -> tensor<64x64xf32>
+  %p = linalg.matmul ins(%x, %ca : tensor<64x32xf32>, tensor<32x64xf32>) outs(%fa : tensor<64x64xf32>) -> tensor<64x64xf32>
+  %q = linalg.matmul ins(%x, %cb : tensor<64x32xf32>, tensor<32x64xf32>) outs(%fa : tensor<64x64xf32>) -> tensor<64x64xf32>
+  %pe = tensor.expand_shape %p [[0], [1, 2]] output_shape [64, 4, 16] : tensor<64x64xf32> into tensor<64x4x16xf32>
+  %qe = tensor.expand_shape %q [[0], [1, 2]] output_shape [64, 4, 16] : tensor<64x64xf32> into tensor<64x4x16xf32>
+  %pb = linalg.generic {indexing_maps = [#all, #d, #all], iterator_types = ["parallel", "parallel", "parallel"]} ins(%pe, %bias : tensor<64x4x16xf32>, tensor<16xf32>) outs(%ha : tensor<64x4x16xf32>) {
+  ^bb0(%in: f32, %b: f32, %out: f32):
+    %0 = arith.addf %in, %b : f32
+    linalg.yield %0 : f32
+  } -> tensor<64x4x16xf32>
+  %qb = linalg.generic {indexing_maps = [#all, #h, #all], iterator_types = ["parallel", "parallel", "parallel"]} ins(%qe, %heads : tensor<64x4x16xf32>, tensor<4xf32>) outs(%ha : tensor<64x4x16xf32>) {
+  ^bb0(%in: f32, %b: f32, %out: f32):
+    %0 = arith.addf %in, %b : f32
+    linalg.yield %0 : f32
+  } -> tensor<64x4x16xf32>
+  return %pb, %qb : tensor<64x4x16xf32>, tensor<64x4x16xf32>
 }

@@ -54,6 +54,8 @@ def plan_results(outputs: Sequence[Output]) -> ResultsPlan:
     alignment = Alignment()
     alignment.align([member.m for member in members], first)
     contracted = alignment.align([member.k for member in members], first)
+    if any(static_extent(member.n) is None for member in members):
+        raise NoMatch("a weight has a dynamic shape", first)
     if len({static_extent(member.n) for member in members}) > 1:
         raise NoMatch("they have different numbers of columns", first)
     alignment.align([member.n for member in members], first)
