@@ -42,7 +42,7 @@ from iree.compiler import ir
 from iree.compiler.dialects import arith, linalg
 
 from prepass.ir.attention.build import OP_NAME
-from prepass.ir.attention.read import read_attention_shape
+from prepass.ir.attention.read import operand_maps, read_attention_shape
 from prepass.ir.emit import constant, generic
 from prepass.ir.expressions import element_type, tensor_sizes
 from prepass.ir.match import NoMatch, walk_ops
@@ -87,7 +87,7 @@ def _match_operands(op: ir.Operation, target: Target | None) -> _Operands:
     mask = rest[0] if shape.masked else None
     if mask is not None and not isinstance(element_type(mask), ir.FloatType) and str(element_type(mask)) != "i1":
         raise NoMatch("the mask is of numbers that are neither floats nor bits", op)
-    maps = tuple(ir.AffineMapAttr(attribute).value for attribute in ir.ArrayAttr(op.attributes["indexing_maps"]))
+    maps = tuple(operand_maps(op))
     return _Operands(query, key, value, scale, mask, rest[-1], maps)
 
 

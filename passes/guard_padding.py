@@ -38,13 +38,12 @@ from dataclasses import dataclass
 
 from iree.compiler import ir
 
-from prepass.ir.elementwise import dynamic_sizes
+from prepass.ir.barriers import is_kept, keep_layout
 from prepass.ir.match import NoMatch, defining_op, walk_ops
 from prepass.ir.padding.sink import slides
 from prepass.ir.targets import Target
 from prepass.pipeline.base import Pass, PassContext
 
-_BARRIER = "iree_tensor_ext.compute_barrier.start"
 _DEPTHWISE = "linalg.depthwise_conv"
 
 
@@ -56,15 +55,6 @@ def _match_readers(pad: ir.Operation, target: Target | None) -> list[ir.Operatio
     if not readers:
         raise NoMatch("no convolution reads it", pad)
     return readers
-
-
-def _build_barrier(value: ir.Value) -> ir.Value:
-    return ir.Operation.create(_BARRIER, [value.type], [value, *dynamic_sizes(value)]).result
-
-
-def _is_guarded(value: ir.Value) -> bool:
-    op = defining_op(value)
-    return op is not None and op.name == _BARRIER
 
 
 @dataclass(frozen=True)
@@ -83,9 +73,9 @@ class GuardPaddingPass(Pass):
                 context.applied(reader, "its padding stays apart, for vector loads")
                 context.count("apart")
                 with ir.InsertionPoint(reader), reader.location:
-                    reader.operands[0] = _build_barrier(reader.operands[0])
-            if len(apart) < len(readers) and not _is_guarded(pad.operands[0]):
+                    reader.operands[0] = keep_layout(reader.operands[0])
+            if len(apart) < len(readers) and not is_kept(defining_op(pad.operands[0])):
                 context.applied(pad, "no reshape will come between it and its convolution")
                 context.count("guarded")
                 with ir.InsertionPoint(pad), pad.location:
-                    pad.operands[0] = _build_barrier(pad.operands[0])
+                    pad.operands[0] = keep_layout(pad.operands[0])

@@ -49,7 +49,8 @@ from iree.compiler import ir
 from iree.compiler.dialects import arith
 
 from prepass.ir.attention.build import OP_NAME
-from prepass.ir.attention.read import read_attention_shape
+from prepass.ir.attention.read import operand_maps, read_attention_shape
+from prepass.ir.elementwise import dynamic_sizes
 from prepass.ir.emit import constant, erase_dead_producers, generic, pad_high
 from prepass.ir.expressions import element_type
 from prepass.ir.match import NoMatch, walk_ops
@@ -88,7 +89,7 @@ def _match_padding(op: ir.Operation, target: Target | None, min_queries: int) ->
         raise NoMatch(f"{target.name} does not ask for more keys", op)
     if shape.m is not None and shape.m < min_queries:
         raise NoMatch(f"{shape.m} queries are too few to pay for copies of K and V", op)
-    maps = tuple(ir.AffineMapAttr(attribute).value for attribute in ir.ArrayAttr(op.attributes["indexing_maps"]))
+    maps = tuple(operand_maps(op))
     padding = _Padding(shape.k2, padded, maps[0].n_dims - 1, maps, shape.masked)
     is_float = not shape.masked or isinstance(element_type(op.operands[_MASK]), ir.FloatType)
     if shape.masked and not is_float and padding.dim(_MASK) is None:
@@ -122,11 +123,7 @@ def _add_key_mask(mask: ir.Value, key_mask: ir.Value, padding: _Padding) -> tupl
     """A mask that does not vary along the keys, made to."""
     type_ = ir.RankedTensorType(mask.type)
     loops = [ir.AffineExpr.get_dim(dim) for dim in range(type_.rank + 1)]
-    sizes = [
-        ir.Operation.create("tensor.dim", [ir.IndexType.get()], [mask, constant(dim, ir.IndexType.get())]).result
-        for dim in range(type_.rank)
-        if type_.is_dynamic_dim(dim)
-    ]
+    sizes = dynamic_sizes(mask)
     result = ir.RankedTensorType.get([*type_.shape, padding.padded], type_.element_type)
     init = ir.Operation.create("tensor.empty", [result], sizes).result
     maps = [ir.AffineMap.get(len(loops), 0, part) for part in (loops[:-1], loops[-1:], loops)]

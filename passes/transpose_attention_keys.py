@@ -39,7 +39,7 @@ from dataclasses import dataclass
 from iree.compiler import ir
 
 from prepass.ir.attention.build import OP_NAME
-from prepass.ir.attention.read import read_attention_shape
+from prepass.ir.attention.read import operand_maps, read_attention_shape
 from prepass.ir.axes import Axis
 from prepass.ir.barriers import keep_layout
 from prepass.ir.emit import Extents, constant, extract_slice, pad_high, relayout
@@ -71,8 +71,7 @@ def _match_keys(op: ir.Operation, target: Target | None) -> _Match:
     shape = read_attention_shape(op)
     if not wants_transposed_keys(target, shape):
         raise NoMatch(f"{target.name} does not ask for another layout of K", op)
-    map_ = ir.AffineMapAttr(ir.ArrayAttr(op.attributes["indexing_maps"])[_KEY]).value
-    return _Match(map_, key_row_padding(target, shape))
+    return _Match(operand_maps(op)[_KEY], key_row_padding(target, shape))
 
 
 def _build_transposed(op: ir.Operation, match: _Match) -> None:
@@ -81,10 +80,9 @@ def _build_transposed(op: ir.Operation, match: _Match) -> None:
     keys = loops.index(match.map.n_dims - 1)
     order = [dim for dim in range(len(loops)) if dim != keys] + [keys]
     op.operands[_KEY] = _keep(_transpose(op.operands[_KEY], order), match.padding)
-    maps = list(ir.ArrayAttr(op.attributes["indexing_maps"]))
-    results = [match.map.results[dim] for dim in order]
-    maps[_KEY] = ir.AffineMapAttr.get(ir.AffineMap.get(match.map.n_dims, 0, results))
-    op.attributes["indexing_maps"] = ir.ArrayAttr.get(maps)
+    maps = operand_maps(op)
+    maps[_KEY] = ir.AffineMap.get(match.map.n_dims, 0, [match.map.results[dim] for dim in order])
+    op.attributes["indexing_maps"] = ir.ArrayAttr.get([ir.AffineMapAttr.get(each) for each in maps])
 
 
 def _keep(value: ir.Value, padding: int) -> ir.Value:

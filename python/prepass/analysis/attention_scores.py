@@ -8,6 +8,7 @@ import math
 from iree.compiler import ir
 from iree.compiler.dialects import iree_gpu
 
+from prepass.ir.attention.read import operand_maps
 from prepass.ir.match import walk_ops
 
 WAVE = 64
@@ -26,7 +27,7 @@ def scores_per_iteration(module: ir.Operation) -> dict[str, float]:
         config = iree_gpu.LoweringConfigAttr(op.attributes["lowering_config"]).attributes
         if "reduction" not in config:
             continue
-        maps = [ir.AffineMapAttr(attribute).value for attribute in ir.ArrayAttr(op.attributes["indexing_maps"])]
+        maps = operand_maps(op)
         query, key, value, *_, sums = ([ir.AffineDimExpr(expr).position for expr in map_.results] for map_ in maps)
         rows = _tile(config, "workgroup", {*query} & {*sums} - {*key})
         keys = _tile(config, "reduction", {*key} & {*value} - {*query})

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from iree.compiler import ir
 
+from prepass.ir.attention.read import operand_maps
 from prepass.ir.elementwise import CASTS
 from prepass.ir.expressions import indexing_maps, loop_sizes
 from prepass.ir.match import defining_op
@@ -187,7 +188,7 @@ def _reads_init(op: ir.Operation, number: int) -> bool:
 
 def _attention_flops(op: ir.Operation) -> tuple[int, int]:
     """Of both products, and of the softmax between."""
-    maps = [ir.AffineMapAttr(m).value for m in ir.ArrayAttr(op.attributes["indexing_maps"])]
+    maps = operand_maps(op)
     query, key, value = (_dims(map_) for map_ in maps[:3])
     sizes: dict[int, int] = {}
     for map_, operand in zip(maps[:3], list(op.operands)[:3], strict=True):

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 from iree.compiler import ir
 
-from prepass.ir.emit import index_constant
+from prepass.ir.elementwise import dynamic_sizes
+
+_BARRIER = "iree_tensor_ext.compute_barrier.start"
 
 
 def keep_layout(value: ir.Value) -> ir.Value:
@@ -14,10 +16,9 @@ def keep_layout(value: ir.Value) -> ir.Value:
     IREE drops the barrier once it has formed dispatches. Without it a transpose folds into
     the op that reads its result, as another indexing map over the layout before.
     """
-    type_ = ir.RankedTensorType(value.type)
-    sizes = [
-        ir.Operation.create("tensor.dim", [ir.IndexType.get()], [value, index_constant(dim)]).result
-        for dim in range(type_.rank)
-        if type_.is_dynamic_dim(dim)
-    ]
-    return ir.Operation.create("iree_tensor_ext.compute_barrier.start", [type_], [value, *sizes]).result
+    return ir.Operation.create(_BARRIER, [value.type], [value, *dynamic_sizes(value)]).result
+
+
+def is_kept(op: ir.Operation | None) -> bool:
+    """Whether an op is a barrier of `keep_layout`."""
+    return op is not None and op.name == _BARRIER

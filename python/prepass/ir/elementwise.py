@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from iree.compiler import ir
 
 from prepass.ir.casts.widen import cast
-from prepass.ir.emit import generic, index_constant
+from prepass.ir.emit import dim_size, generic
 from prepass.ir.expressions import indexing_maps
 from prepass.ir.match import defining_op, find_ops
 
@@ -119,11 +119,7 @@ def dynamic_sizes(value: ir.Value) -> list[ir.Value]:
         op = defining_op(op.operands[1])
     if op is not None and op.name == "tensor.empty":
         return list(op.operands)
-    return [
-        ir.Operation.create("tensor.dim", [ir.IndexType.get()], [value, index_constant(dim)]).result
-        for dim in range(type_.rank)
-        if type_.is_dynamic_dim(dim)
-    ]
+    return [dim_size(value, dim) for dim in range(type_.rank) if type_.is_dynamic_dim(dim)]
 
 
 def cast_tensor(value: ir.Value, element: ir.Type) -> ir.Value:

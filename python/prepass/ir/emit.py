@@ -33,7 +33,7 @@ class Extents:
         if found is None:
             raise ValueError("the extent of the axis is in no tensor")
         value, dim, divisor = found
-        size = ir.Operation.create("tensor.dim", [ir.IndexType.get()], [value, index_constant(dim)]).result
+        size = dim_size(value, dim)
         return size if divisor == 1 else arith.divui(size, index_constant(divisor))
 
     def product(self, group: Group) -> ir.Value:
@@ -205,6 +205,11 @@ def constant(value: float | int, type_: ir.Type) -> ir.Value:
     return ir.Operation.create("arith.constant", [type_], attributes={"value": attribute(type_, value)}).result
 
 
+def dim_size(value: ir.Value, dim: int) -> ir.Value:
+    """The size of a dim of a tensor, a `tensor.dim`."""
+    return ir.Operation.create("tensor.dim", [ir.IndexType.get()], [value, index_constant(dim)]).result
+
+
 def pad_high(value: ir.Value, dim: int, amount: int, fill: ir.Value) -> ir.Value:
     """`value` with `amount` more elements at the end of a dim, a `tensor.pad`."""
     rank = ir.RankedTensorType(value.type).rank
@@ -241,11 +246,7 @@ def pad(
 def extract_slice(value: ir.Value, offsets: Sequence[int], type_: ir.Type) -> ir.Value:
     """The part of `value` of type `type_` at an offset; a dim that is dynamic in `type_` is taken whole."""
     part = ir.RankedTensorType(type_)
-    dynamic = [
-        ir.Operation.create("tensor.dim", [ir.IndexType.get()], [value, index_constant(dim)]).result
-        for dim in range(part.rank)
-        if part.is_dynamic_dim(dim)
-    ]
+    dynamic = [dim_size(value, dim) for dim in range(part.rank) if part.is_dynamic_dim(dim)]
     attributes = {
         "static_offsets": ir.DenseI64ArrayAttr.get(list(offsets)),
         "static_sizes": ir.DenseI64ArrayAttr.get(list(part.shape)),

@@ -26,9 +26,14 @@ _KINDS = {
 _ATTENTION_KINDS = re.compile(r"(batch )*(m )*n k1( k1)?( k2)?")
 
 
+def operand_maps(op: ir.Operation) -> list[ir.AffineMap]:
+    """The indexing maps of an attention op: of its operands, and of its results."""
+    return [ir.AffineMapAttr(attribute).value for attribute in ir.ArrayAttr(op.attributes["indexing_maps"])]
+
+
 def loop_kinds(op: ir.Operation) -> tuple[list[str], list[list[int]]]:
     """What each loop of an attention op is, "" where it is nothing known, and the loops of each operand's dims."""
-    maps = [ir.AffineMapAttr(attribute).value for attribute in ir.ArrayAttr(op.attributes["indexing_maps"])]
+    maps = operand_maps(op)
     dims = [_positions(affine_map, op) for affine_map in maps]
     # Q, K, V and the scale, then a mask if there is one, and the result.
     query, key, value, result = dims[0], dims[1], dims[2], dims[-1]

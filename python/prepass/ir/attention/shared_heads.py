@@ -10,6 +10,7 @@ from iree.compiler import ir
 from prepass.ir.attention.build import OP_NAME
 from prepass.ir.attention.loops import Loops, find_loops
 from prepass.ir.attention.operands import sources
+from prepass.ir.attention.read import operand_maps
 from prepass.ir.axes import Axis, Index, index_leaves
 from prepass.ir.emit import Extents, empty, relayout
 from prepass.ir.expressions import Read, element_type, tensor_sizes
@@ -21,7 +22,7 @@ _OPERANDS = 3
 
 def match_shared_heads(op: ir.Operation) -> tuple[list[Read], Loops] | None:
     """What Q, K, V, the result and the mask are read from, and the loops; None when no head is copied."""
-    maps = [ir.AffineMapAttr(attribute).value for attribute in ir.ArrayAttr(op.attributes["indexing_maps"])]
+    maps = operand_maps(op)
     axes = _loop_axes(op, maps)
     reads = [_read(value, map_, axes) for value, map_ in zip(op.operands, maps, strict=False)]
     result = _read(op.results[0], maps[-1], axes)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from iree.compiler import ir
 
 from prepass.ir.attention.build import OP_NAME as ATTENTION
+from prepass.ir.attention.read import operand_maps
 from prepass.ir.elementwise import VIEWS, is_elementwise, moves_only
 from prepass.ir.expressions import indexing_maps
 
@@ -77,11 +78,6 @@ def permute_operand(value: ir.Value, replacement: ir.Value, order: Sequence[int]
         op.operands[number] = replacement
     else:
         value.replace_all_uses_with(replacement)
-
-
-def operand_maps(op: ir.Operation) -> list[ir.AffineMap]:
-    """The indexing maps of an attention op."""
-    return [ir.AffineMapAttr(attribute).value for attribute in ir.ArrayAttr(op.attributes["indexing_maps"])]
 
 
 def leaves_tensor_ops(value: ir.Value) -> bool:

@@ -12,7 +12,7 @@ from iree.compiler.dialects import linalg
 
 from prepass.ir.axes import Axis
 from prepass.ir.barriers import keep_layout
-from prepass.ir.emit import Extents, index_constant, relayout
+from prepass.ir.emit import Extents, dim_size, relayout
 from prepass.ir.expressions import Read, element_type, indexing_maps, loop_sizes, tensor_sizes
 from prepass.ir.layout import structured
 from prepass.ir.layout.bodies import structured_op, window_attributes
@@ -245,7 +245,7 @@ def _every(image: ir.Value, result: ir.Value, strides: Sequence[int]) -> ir.Valu
     type_ = ir.RankedTensorType(result.type)
     shape = [*type_.shape[:-1], ir.RankedTensorType(image.type).shape[-1]]
     sizes = [
-        _dim(image if dim == rank - 1 else result, dim)
+        dim_size(image if dim == rank - 1 else result, dim)
         for dim, size in enumerate(shape)
         if size == ir.ShapedType.get_dynamic_size()
     ]
@@ -257,7 +257,3 @@ def _every(image: ir.Value, result: ir.Value, strides: Sequence[int]) -> ir.Valu
     }
     taken = ir.RankedTensorType.get(shape, element_type(image))
     return ir.Operation.create("tensor.extract_slice", [taken], [image, *sizes], attributes).result
-
-
-def _dim(value: ir.Value, dim: int) -> ir.Value:
-    return ir.Operation.create("tensor.dim", [ir.IndexType.get()], [value, index_constant(dim)]).result

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from iree.compiler import ir
 
-from prepass.ir.emit import index_constant
+from prepass.ir.elementwise import dynamic_sizes
 from prepass.ir.expressions import element_type, tensor_sizes
 from prepass.ir.layout.bodies import body_ops
 from prepass.ir.layout.layouts import Layout, Operand, ordered_layout
@@ -149,7 +149,7 @@ def build_concat(op: ir.Operation, shapes: Shapes, operand: Operand) -> list[ir.
         dim = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), place)
         made = ir.Operation.create("tensor.concat", [type_], values, {"dim": dim})
         return [_result(op, made.result, shapes)]
-    result = ir.Operation.create("tensor.empty", [type_], _sizes(values[0])).result
+    result = ir.Operation.create("tensor.empty", [type_], dynamic_sizes(values[0])).result
     for number, value in enumerate(values):
         result = _insert(value, result, place, sum(sizes[:number]))
     return [_result(op, result, shapes)]
@@ -198,19 +198,10 @@ def _clone_all(ops: Sequence[ir.Operation]) -> None:
         values.update(zip(op.results, copy.results, strict=True))
 
 
-def _sizes(value: ir.Value) -> list[ir.Value]:
-    type_ = ir.RankedTensorType(value.type)
-    return [
-        ir.Operation.create("tensor.dim", [ir.IndexType.get()], [value, index_constant(dim)]).result
-        for dim in range(type_.rank)
-        if type_.is_dynamic_dim(dim)
-    ]
-
-
 def _insert(part: ir.Value, whole: ir.Value, place: int, offset: int) -> ir.Value:
     """`part` in `whole`, from `offset` on along a dim and all along the others."""
     shape = list(ir.RankedTensorType(part.type).shape)
-    sizes = _sizes(part)
+    sizes = dynamic_sizes(part)
     numbers = {
         "static_offsets": [offset if dim == place else 0 for dim in range(len(shape))],
         "static_sizes": shape,

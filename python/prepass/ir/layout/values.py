@@ -9,7 +9,7 @@ from iree.compiler import ir
 from iree.compiler.dialects import arith
 
 from prepass.ir.axes import Axis, Index
-from prepass.ir.emit import Extents, index_constant, relayout
+from prepass.ir.emit import Extents, dim_size, index_constant, relayout
 from prepass.ir.expressions import Read, element_type
 from prepass.ir.layout.layouts import Layout
 from prepass.ir.match import defining_op
@@ -75,7 +75,7 @@ def program_size(value: ir.Value, layout: Layout, dim: int) -> ir.Value:
     size = None
     for place, part in enumerate(layout.parts):
         if part.dim == dim:
-            here = ir.Operation.create("tensor.dim", [ir.IndexType.get()], [value, index_constant(place)]).result
+            here = dim_size(value, place)
             size = here if size is None else arith.muli(size, here)
     if size is None:
         raise ValueError(f"no dim {dim}")

@@ -10,7 +10,7 @@ from iree.compiler import ir
 from iree.compiler.dialects import linalg
 
 from prepass.ir.elementwise import VIEWS, clone_body, has_plain_body, is_elementwise, tensor_inputs
-from prepass.ir.emit import constant, generic, index_constant, pad
+from prepass.ir.emit import constant, dim_size, generic, pad
 from prepass.ir.exact import Number, body_value, splat_constant
 from prepass.ir.expressions import element_type, indexing_maps, reassociation, tensor_sizes
 from prepass.ir.match import NoMatch, defining_op
@@ -162,7 +162,7 @@ def _build_view(sinking: Sinking) -> ir.Value:
         for place, dim in enumerate(dynamic):
             if sinking.low[dim] or sinking.high[dim]:
                 position = next(n for n, group in enumerate(groups) if dim in group)
-                operands[place] = _dim(source, position)
+                operands[place] = dim_size(source, position)
     return ir.Operation.create(
         op.name, [_tensor_type(sizes, element_type(source))], [source, *operands], attributes
     ).result
@@ -193,9 +193,5 @@ def _loop_size(inputs: Sequence[ir.Value], maps: Sequence[ir.AffineMap], loop: i
     for value, map_ in zip(inputs, maps, strict=True):
         for dim, expr in enumerate(map_.results):
             if expr == ir.AffineExpr.get_dim(loop):
-                return _dim(value, dim)
+                return dim_size(value, dim)
     raise ValueError("no operand has the size of the loop")
-
-
-def _dim(value: ir.Value, dim: int) -> ir.Value:
-    return ir.Operation.create("tensor.dim", [ir.IndexType.get()], [value, index_constant(dim)]).result

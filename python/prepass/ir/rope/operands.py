@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from iree.compiler import ir
 
 from prepass.ir.axes import Axis
-from prepass.ir.emit import index_constant
+from prepass.ir.elementwise import dynamic_sizes
+from prepass.ir.emit import dim_size
 from prepass.ir.expressions import element_type, tensor_sizes
 from prepass.ir.rope.elements import Element
 from prepass.ir.rope.places import Place
@@ -72,15 +73,6 @@ def bitcast(value: ir.Value, type_: ir.RankedTensorType) -> ir.Value:
     segments = ir.DenseI32ArrayAttr.get([1, len(sizes), len(sizes)])
     attributes = {"operandSegmentSizes": segments}
     return ir.Operation.create("iree_tensor_ext.bitcast", [type_], [value, *sizes, *sizes], attributes).result
-
-
-def dynamic_sizes(value: ir.Value) -> list[ir.Value]:
-    """The dynamic sizes of a tensor."""
-    return [_size(value, dim) for dim, size in enumerate(tensor_sizes(value)) if size is None]
-
-
-def _size(value: ir.Value, dim: int) -> ir.Value:
-    return ir.Operation.create("tensor.dim", [ir.IndexType.get()], [value, index_constant(dim)]).result
 
 
 def _as_pairs(value: ir.Value, places: list[Place]) -> tuple[ir.Value, list[Place]]:
@@ -183,7 +175,9 @@ def _cut(value: ir.Value, digits: list[_Digit]) -> ir.Value:
         for digit, extent in zip(digits, extents, strict=True)
         if digit.axis is not None
     ]
-    sizes = [_size(value, dim) for dim, digit in enumerate(digits) if digit.axis is not None and extents[dim] is None]
+    sizes = [
+        dim_size(value, dim) for dim, digit in enumerate(digits) if digit.axis is not None and extents[dim] is None
+    ]
     attributes = {
         "static_offsets": ir.DenseI64ArrayAttr.get([digit.offset for digit in digits]),
         "static_sizes": ir.DenseI64ArrayAttr.get([dynamic if extent is None else extent for extent in extents]),

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from iree.compiler import ir
 
 from prepass.ir.attention.build import OP_NAME as ATTENTION
+from prepass.ir.attention.read import operand_maps
 from prepass.ir.expressions import indexing_maps, tensor_sizes
 from prepass.ir.match import NoMatch
 
@@ -34,7 +35,7 @@ class UnitLoops:
 
 def match_unit_loops(op: ir.Operation) -> UnitLoops | None:
     """What to drop from an op on tensors, or None when it has no unit loops; raises NoMatch when they must stay."""
-    maps = _attention_maps(op) if op.name == ATTENTION else _linalg_maps(op)
+    maps = operand_maps(op) if op.name == ATTENTION else _linalg_maps(op)
     if not maps:
         return None
     units = _units(op, maps)
@@ -76,10 +77,6 @@ def _linalg_maps(op: ir.Operation) -> list[ir.AffineMap] | None:
     if not op.name.startswith("linalg.") or op.name == "linalg.fill" or not len(op.regions) or not len(op.results):
         return None
     return indexing_maps(op)
-
-
-def _attention_maps(op: ir.Operation) -> list[ir.AffineMap]:
-    return [ir.AffineMapAttr(attribute).value for attribute in ir.ArrayAttr(op.attributes["indexing_maps"])]
 
 
 def _parallel_loops(op: ir.Operation, maps: Sequence[ir.AffineMap]) -> set[int]:
