@@ -330,3 +330,15 @@ func.func @many_blocks(%x: tensor<8x32xf32>, %cos: tensor<8x9xf32>, %sin: tensor
   %y = tensor.concat dim(1) %part, %rest : (tensor<8x18xf32>, tensor<8x14xf32>) -> tensor<8x32xf32>
   return %y : tensor<8x32xf32>
 }
+
+// -----
+
+// An op without a body has no layout to look through.
+
+// CHECK-LABEL: func.func @softmax
+// CHECK: linalg.softmax
+func.func @softmax(%x: tensor<8x32xf32>) -> tensor<8x32xf32> {
+  %empty = tensor.empty() : tensor<8x32xf32>
+  %y = linalg.softmax dimension(1) ins(%x : tensor<8x32xf32>) outs(%empty : tensor<8x32xf32>) -> tensor<8x32xf32>
+  return %y : tensor<8x32xf32>
+}

@@ -10,7 +10,7 @@ from dataclasses import replace
 from iree.compiler import ir
 
 from prepass.ir.axes import Axis
-from prepass.ir.elementwise import VIEWS, moves_only
+from prepass.ir.elementwise import VIEWS, is_elementwise, moves_only
 from prepass.ir.expressions import tensor_sizes
 from prepass.ir.match import defining_op
 from prepass.ir.rope.elements import Element, at, expand
@@ -58,7 +58,7 @@ def _find_concat(value: ir.Value) -> ir.Operation | None:
     """The concatenation that a tensor is but for its layout."""
     op = defining_op(value)
     while op is not None and op.name != "tensor.concat":
-        is_layout = op.name in VIEWS or (op.name.startswith("linalg.") and len(op.operands) == 2 and moves_only(op))
+        is_layout = op.name in VIEWS or (is_elementwise(op) and len(op.operands) == 2 and moves_only(op))
         op = defining_op(op.operands[0]) if is_layout else None
     return op
 
