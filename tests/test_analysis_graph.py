@@ -29,7 +29,7 @@ def graphs(draw):
     return [node(n, tuple(sorted(draw(st.sets(st.integers(0, n - 1), max_size=3))) if n else ())) for n in range(count)]
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 @given(graphs())
 def test_a_lane_holds_one_result_at_a_time(nodes):
     lanes = assign_lanes(nodes)
@@ -43,7 +43,7 @@ def test_a_lane_holds_one_result_at_a_time(nodes):
     assert list(lanes.live) == alive
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 @given(st.lists(st.integers(0, 9), max_size=300))
 def test_regions_cover_all_rows_in_parts_of_a_readable_length(live):
     parts = regions(live)

@@ -15,6 +15,7 @@ from prepass.analysis.text_report import amount
 
 from .analysis_cases import CASES
 from .conftest import GFX942
+from .lookup_cases import LookupCase
 from .test_programs import check_one_line
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -50,6 +51,7 @@ def test_json_has_each_dispatch_and_each_place(program, model):
     assert issue["after"]["dispatches"] == 1
     (place,) = issue["places"]
     assert place["fix"] == "prepass-raise-attention"
+    assert place["before"] == issue["before"]
     assert re.fullmatch(rf"{re.escape(str(model))}:{ATTENTION.lines[0]}:\d+", place["location"])
 
 
@@ -76,6 +78,15 @@ def test_a_program_without_issues(program, tmp_path):
     result = program("prepass-analyze", path, f"--html={tmp_path / 'plain.html'}")
     assert b"No issue was found" in result.stdout
     assert "None was found" in (tmp_path / "plain.html").read_text()
+
+
+def test_dynamic_sizes_are_told(program, tmp_path):
+    path = tmp_path / "dynamic.mlir"
+    path.write_text(LookupCase(dynamic=True).module())
+    result = program("prepass-analyze", path, "--json")
+    assert not json.loads(result.stdout)["before"]["exact"]
+    assert b"some sizes are dynamic" in program("prepass-analyze", path, f"--html={path}.html").stdout
+    assert "some sizes are dynamic" in (tmp_path / "dynamic.mlir.html").read_text()
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from prepass.analysis.graph import DispatchGraph
+from prepass.analysis.graph import DispatchGraph, cost_of
 from prepass.analysis.graph_issues import graph_issues
 from prepass.analysis.issue_kinds import ALL_PASSES
 from prepass.analysis.issues import Issue
@@ -43,6 +43,11 @@ class Analysis:
     before: DispatchGraph
     after: DispatchGraph
     issues: tuple[Issue, ...]
+
+    @property
+    def exact(self) -> bool:
+        """Whether all sizes are static; a dynamic one counts as one."""
+        return cost_of([*self.before.dispatches, *self.after.dispatches]).exact
 
 
 def analyze(

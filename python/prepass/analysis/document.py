@@ -9,9 +9,10 @@ from prepass.analysis.analyze import Analysis
 from prepass.analysis.costs import Cost
 from prepass.analysis.dispatches import KINDS
 from prepass.analysis.graph import DispatchGraph, Node, cost_of
-from prepass.analysis.issues import Issue, Share, State
+from prepass.analysis.issues import Instance, Issue, Share, State, share_of
 
 LABEL = "static figures: the model was compiled up to its dispatches, and nothing was run"
+DYNAMIC = "some sizes are dynamic and count as one, so that bytes and operations are too low"
 
 
 def analysis_document(analysis: Analysis) -> dict[str, Any]:
@@ -25,12 +26,12 @@ def analysis_document(analysis: Analysis) -> dict[str, Any]:
         "pipeline_flags": list(analysis.more_flags),
         "before": _graph(analysis.before),
         "after": _graph(analysis.after),
-        "issues": [issue_document(issue) for issue in analysis.issues],
+        "issues": [issue_document(issue, analysis.before) for issue in analysis.issues],
     }
 
 
-def issue_document(issue: Issue) -> dict[str, Any]:
-    """An issue with all its places."""
+def issue_document(issue: Issue, before: DispatchGraph) -> dict[str, Any]:
+    """An issue with all its places; `before` are the dispatches without the pipeline."""
     return {
         "name": issue.name,
         "title": issue.title,
@@ -39,10 +40,18 @@ def issue_document(issue: Issue) -> dict[str, Any]:
         **{state.value: issue.count(state) for state in State},
         "before": _share(issue.before),
         "after": _share(issue.after),
-        "places": [
-            {"location": i.location, "op": i.what, "state": i.state.value, "note": i.note, "fix": i.fix}
-            for i in issue.instances
-        ],
+        "places": [_place(instance, before) for instance in issue.instances],
+    }
+
+
+def _place(instance: Instance, before: DispatchGraph) -> dict[str, Any]:
+    return {
+        "location": instance.location,
+        "op": instance.what,
+        "state": instance.state.value,
+        "note": instance.note,
+        "fix": instance.fix,
+        "before": _share(share_of(before.holding(instance.ops))),
     }
 
 

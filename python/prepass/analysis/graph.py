@@ -79,10 +79,18 @@ class DispatchGraph:
                 readers[producer].append(dispatch.number)
         return {number: tuple(found) for number, found in readers.items()}
 
+    @functools.cached_property
+    def _by_op(self) -> Mapping[int, tuple[int, ...]]:
+        found: dict[int, list[int]] = {}
+        for dispatch in self.dispatches:
+            for op in dispatch.ops:
+                found.setdefault(op, []).append(dispatch.number)
+        return {op: tuple(numbers) for op, numbers in found.items()}
+
     def holding(self, ops: Iterable[int]) -> list[Node]:
-        """The dispatches that any of some source ops are in."""
-        wanted = frozenset(ops)
-        return [dispatch for dispatch in self.dispatches if dispatch.ops & wanted]
+        """The dispatches that any of some source ops are in, in order."""
+        numbers = {number for op in ops for number in self._by_op.get(op, ())}
+        return [self.dispatches[number] for number in sorted(numbers)]
 
 
 def cost_of(dispatches: Iterable[Node]) -> Cost:

@@ -8,11 +8,11 @@ from html import escape
 
 from prepass.analysis.analyze import Analysis
 from prepass.analysis.dispatches import KINDS
-from prepass.analysis.document import LABEL
+from prepass.analysis.document import DYNAMIC, LABEL
 from prepass.analysis.graph import DispatchGraph, cost_of, count_kinds
 from prepass.analysis.html_graph import graph_section, left_only, source_name
 from prepass.analysis.html_style import SCRIPT, STYLE
-from prepass.analysis.issues import Issue, State
+from prepass.analysis.issues import Instance, Issue, State, share_of
 from prepass.analysis.text_report import amount, fix_text
 
 # More places of one issue are counted, not listed.
@@ -35,10 +35,12 @@ def _page(analysis: Analysis) -> Iterator[str]:
     flags = f"<code>{escape(' '.join(analysis.flags))}</code>"
     more = f", and behind the pipeline <code>{escape(' '.join(analysis.more_flags))}</code>"
     yield f'<p class="dim">Flags: {flags}{more if analysis.more_flags else ""}</p>'
+    if not analysis.exact:
+        yield f"<p>{DYNAMIC}.</p>"
     yield _cards(analysis)
     yield "<h2>By kind of dispatch</h2>" + _kinds(analysis)
     yield f"<h2>Issues</h2>{_issues_introduction(analysis)}"
-    yield from map(_issue, analysis.issues)
+    yield from (_issue(issue, analysis.before) for issue in analysis.issues)
     yield "<h2>Dispatch graph</h2>"
     yield "<p>A cell is a dispatch, in the order of the program; it leads to its rows. There, a line goes from each "
     yield "dispatch to those that read its result; pointing at a row marks both.</p>" + _legend(analysis)
@@ -56,7 +58,7 @@ def _cards(analysis: Analysis) -> str:
     cards = (
         ("dispatches a call", [str(len(graph.main)) for graph in graphs]),
         ("dispatches at loading", [str(len(graph.initializers)) for graph in graphs]),
-        ("bytes that dispatches of a call move", [amount(cost.bytes, "B") for cost in costs]),
+        ("bytes moved by a call", [amount(cost.bytes, "B") for cost in costs]),
         ("operations of a call", [amount(cost.flops, "FLOP") for cost in costs]),
     )
     filled = [f'<div class="card"><b>{_ARROW.join(values)}</b>{label}</div>' for label, values in cards]
@@ -116,7 +118,7 @@ def _issues_introduction(analysis: Analysis) -> str:
     )
 
 
-def _issue(issue: Issue) -> str:
+def _issue(issue: Issue, before: DispatchGraph) -> str:
     shares = (issue.before, issue.after)
     counts = [f"{s.dispatches}+{s.initializers}" if s.initializers else str(s.dispatches) for s in shares]
     states = "".join(
@@ -131,7 +133,7 @@ def _issue(issue: Issue) -> str:
         f"<span>{_ARROW.join(amount(share.cost.bytes, 'B') for share in shares)}</span>"
         f"<span>{amount(issue.before.cost.flops, '')}</span></summary>"
         f'<div><p>{escape(issue.why)} <span class="dim mono">{issue.name}</span></p>'
-        f"{_notes(issue)}{_places(issue)}</div></details>"
+        f"{_notes(issue)}{_places(issue, before)}</div></details>"
     )
 
 
@@ -145,12 +147,21 @@ def _notes(issue: Issue) -> str:
     return f'<ul class="notes">{"".join(lines)}</ul>'
 
 
-def _places(issue: Issue) -> str:
-    rows = "".join(
-        f'<tr><td class="mono" title="{escape(i.location)}">{escape(source_name(i.location))}</td>'
-        f'<td class="mono">{escape(i.what)}</td><td class="{i.state.value}">{i.state.value}</td></tr>'
-        for i in issue.instances[:_PLACES]
-    )
-    more = len(issue.instances) - _PLACES
+def _places(issue: Issue, before: DispatchGraph) -> str:
+    groups: dict[tuple[str, str, State], list[Instance]] = {}
+    for instance in issue.instances:
+        groups.setdefault((instance.location, instance.what, instance.state), []).append(instance)
+    rows = []
+    for (location, what, state), instances in list(groups.items())[:_PLACES]:
+        share = share_of(before.holding(op for instance in instances for op in instance.ops))
+        times = f" ×{len(instances)}" if len(instances) > 1 else ""
+        rows.append(
+            f'<tr><td class="mono" title="{escape(location)}">{escape(source_name(location))}</td>'
+            f'<td class="mono">{escape(what)}{times}</td><td class="{state.value}">{state.value}</td>'
+            f'<td class="n">{share.dispatches + share.initializers}</td>'
+            f'<td class="n">{amount(share.cost.bytes, "B")}</td><td class="n">{amount(share.cost.flops, "")}</td></tr>'
+        )
+    more = len(groups) - _PLACES
     rest = f'<p class="dim">and {more} more, which --json lists</p>' if more > 0 else ""
-    return f'<table class="places">{rows}</table>{rest}'
+    head = "<th class=n>dispatches</th><th class=n>bytes</th><th class=n>FLOPs</th>"
+    return f'<table class="places"><tr><th>source</th><th>op</th><th></th>{head}</tr>{"".join(rows)}</table>{rest}'

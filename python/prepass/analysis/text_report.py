@@ -14,7 +14,7 @@ from rich.text import Text
 from prepass.analysis.analyze import Analysis, presets_with
 from prepass.analysis.costs import Cost
 from prepass.analysis.dispatches import KINDS
-from prepass.analysis.document import LABEL
+from prepass.analysis.document import DYNAMIC, LABEL
 from prepass.analysis.graph import cost_of, count_kinds
 from prepass.analysis.issues import Issue, Share, State
 
@@ -26,6 +26,8 @@ def analysis_report(analysis: Analysis, *, places: int = 3) -> Iterator[Renderab
     """The parts of a report: totals, the table of issues, and each issue with its first places."""
     yield Text(LABEL, style="dim")
     yield Text(f"{analysis.name} for {analysis.target}, without and with {analysis.pipeline}")
+    if not analysis.exact:
+        yield Text(DYNAMIC)
     yield _kinds_table(analysis)
     if not analysis.issues:
         yield Text("No issue was found.")
