@@ -88,7 +88,7 @@ class ConfigureContractionsPass(Pass):
         for contraction, (target, attributes) in context.matches(
             contractions, lambda contraction: _match_config(contraction, context.target)
         ):
-            for name, attribute in attributes.items():
-                contraction.attributes[name] = attribute
             context.applied(contraction, f"configured for {target.name}")
             context.count("configured")
+            for name, attribute in attributes.items():
+                contraction.attributes[name] = attribute

@@ -18,13 +18,16 @@ After:
     %p = linalg.softmax dimension(2) ins(%t : tensor<12x128x128xf32>) ...
     %o = linalg.generic ins(%p, %v : ...) outs(%zeros : tensor<12x128x64xf32>) {mulf, addf}
 
-A float mask is added, a mask of bits selects -inf, as the op does.
+A float mask is added, a mask of bits selects -inf, as the op does. Scores, softmax and sums are f32, whatever
+the type of Q, K and V.
+
+With `when=always` it is done for every target and size, as a reference that attention kernels can be compared with.
 
 Left alone when, each with a remark that says so:
 
 - no target is known, or the target computes this attention as fast in one kernel: another
   than llvm-cpu, other than f32, a dynamic size, sizes that do not fill vectors, or scores
-  that do not fit the cache;
+  that do not fit the cache; with `when=always` only a dynamic size;
 - the region changes the scores;
 - the mask is of numbers that are neither floats nor bits;
 - the loops are not those of attention.
@@ -37,18 +40,22 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from iree.compiler import ir
 from iree.compiler.dialects import arith, linalg
 
 from prepass.ir.attention.build import OP_NAME
 from prepass.ir.attention.read import operand_maps, read_attention_shape
+from prepass.ir.casts.widen import cast
+from prepass.ir.elementwise import cast_tensor
 from prepass.ir.emit import constant, generic
 from prepass.ir.expressions import element_type, tensor_sizes
 from prepass.ir.match import NoMatch, walk_ops
 from prepass.ir.targets import Target
 from prepass.ir.targets.attention import decomposed_is_faster
 from prepass.pipeline.base import Pass, PassContext
+from prepass.pipeline.options import option
 
 
 @dataclass(frozen=True)
@@ -74,11 +81,14 @@ class _Operands:
         return [loop for loop in _loops(self.maps[-1]) if loop not in channels] + [self.maps[0].n_dims - 1]
 
 
-def _match_operands(op: ir.Operation, target: Target | None) -> _Operands:
-    if target is None:
-        raise NoMatch("no target is known", op)
+def _match_operands(op: ir.Operation, target: Target | None, when: str) -> _Operands:
     shape = read_attention_shape(op)
-    if not decomposed_is_faster(target, shape):
+    if when == "always":
+        if None in (*shape.batch, shape.m, shape.n, shape.k1, shape.k2):
+            raise NoMatch("a size is dynamic", op)
+    elif target is None:
+        raise NoMatch("no target is known", op)
+    elif not decomposed_is_faster(target, shape):
         raise NoMatch(f"{target.name} computes this attention as fast in one kernel", op)
     block = op.regions[0].blocks[0]
     if len(list(block.operations)) != 1 or block.operations[0].operands[0] != block.arguments[0]:
@@ -102,11 +112,14 @@ def _build_decomposed(operands: _Operands) -> ir.Value:
     dimension = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), len(loops) - 1)
     init = ir.Operation.create("tensor.empty", [scores_type]).result
     weights = ir.Operation.create("linalg.softmax", [scores_type], [scores, init], {"dimension": dimension}).result
-    return _contract(weights, operands.value, operands.init.type, (scores_map, value_map, result_map))
+    result = ir.RankedTensorType(operands.init.type)
+    wide = ir.RankedTensorType.get(result.shape, ir.F32Type.get())
+    value = _contract(weights, operands.value, wide, (scores_map, value_map, result_map))
+    return value if result == wide else cast_tensor(value, result.element_type)
 
 
 def _contract(left: ir.Value, right: ir.Value, type_: ir.Type, maps: Sequence[ir.AffineMap]) -> ir.Value:
-    """The contraction of two operands over the loops that the result does not have."""
+    """The contraction of two operands, in f32, over the loops that the result does not have."""
     used = sorted({loop for m in maps for loop in _loops(m)})
     place = {loop: number for number, loop in enumerate(used)}
     compressed = [ir.AffineMap.get(len(used), 0, [ir.AffineExpr.get_dim(place[d]) for d in _loops(m)]) for m in maps]
@@ -114,7 +127,8 @@ def _contract(left: ir.Value, right: ir.Value, type_: ir.Type, maps: Sequence[ir
     zeros = linalg.fill(constant(0.0, ir.F32Type.get()), outs=[empty])
 
     def multiply_add(arguments: Sequence[ir.Value]) -> ir.Value:
-        return arith.addf(arith.mulf(arguments[0], arguments[1]), arguments[2])
+        left, right = (cast(argument, type_.element_type) for argument in arguments[:2])
+        return arith.addf(arith.mulf(left, right), arguments[2])
 
     return generic([left, right], zeros, compressed, multiply_add)
 
@@ -128,8 +142,10 @@ def _scale_and_mask(scores: ir.Value, operands: _Operands, loops: Sequence[int])
         dims = [ir.AffineExpr.get_dim(loops.index(loop)) for loop in _loops(operands.mask_map)]
         maps.append(ir.AffineMap.get(rank, 0, dims))
 
+    scale = cast(operands.scale, ir.F32Type.get())
+
     def body(arguments: Sequence[ir.Value]) -> ir.Value:
-        scaled = arith.mulf(arguments[0], operands.scale)
+        scaled = arith.mulf(arguments[0], scale)
         return scaled if operands.mask is None else _masked(scaled, arguments[1])
 
     init = ir.Operation.create("tensor.empty", [scores.type]).result
@@ -140,9 +156,7 @@ def _masked(score: ir.Value, mask: ir.Value) -> ir.Value:
     """The score under a mask element, a float to add or a bit that keeps it."""
     if isinstance(mask.type, ir.IntegerType):
         return arith.select(mask, score, constant(-math.inf, score.type))
-    width = ir.FloatType(mask.type).width
-    wide = mask if width == 32 else (arith.extf if width < 32 else arith.truncf)(score.type, mask)
-    return arith.addf(score, wide)
+    return arith.addf(score, cast(mask, score.type))
 
 
 def _extents(operands: _Operands) -> dict[int, int]:
@@ -164,10 +178,11 @@ class DecomposeAttentionPass(Pass):
 
     name = "prepass-decompose-attention"
     dependent_dialects = ("arith", "linalg", "tensor")
+    when: Literal["gains", "always"] = option("gains", help="Only where the target gains from it, or wherever right.")
 
     def run(self, op: ir.Operation, context: PassContext) -> None:
         for attention, operands in context.matches(
-            walk_ops(op, OP_NAME), lambda attention: _match_operands(attention, context.target)
+            walk_ops(op, OP_NAME), lambda attention: _match_operands(attention, context.target, self.when)
         ):
             context.applied(attention, "decomposed into two contractions and a softmax")
             context.count("decomposed")

@@ -111,7 +111,7 @@ class TransposeAttentionKeysPass(Pass):
         for attention, match in context.matches(
             walk_ops(op, OP_NAME), lambda attention: _match_keys(attention, context.target)
         ):
-            with ir.InsertionPoint(attention), attention.location:
-                _build_transposed(attention, match)
             context.applied(attention, "K laid out with the keys innermost")
             context.count("transposed")
+            with ir.InsertionPoint(attention), attention.location:
+                _build_transposed(attention, match)

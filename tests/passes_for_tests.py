@@ -31,6 +31,7 @@ class MarkAddsPass(Pass):
 
     def run(self, op: ir.Operation, context: PassContext) -> None:
         for add in walk_ops(op, "arith.addf"):
+            context.applied(add, "marked")
             add.attributes["marked"] = ir.UnitAttr.get()
 
 

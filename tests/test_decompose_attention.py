@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`prepass-decompose-attention`: layouts, masks and shared heads against numpy."""
 
+import numpy as np
 import pytest
 
 import prepass
 from prepass.checking.numerics import compare
 from prepass.pipeline.base import RemarkKind
 
+from .attention_cases import DTYPES
 from .attention_ops import PLAIN, attention_module, inputs_of, reference
 from .conftest import LLVM_CPU
+from .graphs import softmax
 from .test_configure_attention import attention_op
 
 PIPELINE = "builtin.module(prepass-decompose-attention)"
@@ -56,3 +59,18 @@ def test_what_one_kernel_does_better_is_left_alone(queries, keys, element):
         on_remark=lambda remark, location: remarks.append(remark.kind),
     )
     assert remarks == [RemarkKind.MISSED]
+
+
+@pytest.mark.parametrize(("element", "tolerance"), [("f16", 2e-3), ("bf16", 2e-2), ("f32", 1e-5)])
+def test_anything_static_can_be_decomposed_as_a_reference(element, tolerance):
+    # Seven queries fill no vector, and IREE computes a head dim above 128 wrongly without a config.
+    program = prepass.compile(
+        attention_op(2, 7, 13, 160, element),
+        pipeline="builtin.module(prepass-decompose-attention{when=always})",
+        flags=LLVM_CPU,
+    )
+    rng = np.random.default_rng(0)
+    inputs = [rng.standard_normal((2, rows, 160)).astype(DTYPES[element]) for rows in (7, 13, 13)]
+    query, key, value = (array.astype(np.float64) for array in inputs)
+    weights = softmax(0.125 * query @ key.transpose(0, 2, 1), 2)
+    assert compare(prepass.run(program, *inputs), [weights @ value]).within(tolerance)

@@ -10,8 +10,10 @@ from iree.compiler import ir
 from rich.console import Console
 
 from prepass import PassFailure, Pipeline, PrepassError
+from prepass.ir.targets import Target
 from prepass.pipeline import builder
 from prepass.pipeline.base import RemarkKind
+from prepass.pipeline.control import Control
 from prepass.pipeline.manager import Instrumentation, run_pipeline
 from prepass.pipeline.registry import Registry
 from prepass.pipeline.resolve import resolve_pipeline
@@ -154,3 +156,18 @@ def test_the_input_module_is_not_edited(registry, context):
     module = ir.Module.parse(ADD, context)
     Pipeline().cse().run(module)
     assert str(module).count("arith.addf") == 2
+
+
+@pytest.mark.parametrize(("limit", "marked", "next_op"), [(0, 0, "arith.addf"), (1, 1, "arith.addf"), (2, 2, None)])
+def test_a_pass_stops_at_its_limit_of_rewrites(run, limit, marked, next_op):
+    module, result = run("test-mark-adds,test-report-adds", control=Control({"test-mark-adds": limit}))
+    assert str(module).count("marked") == marked
+    # It is the op that would be rewritten next, and later passes run.
+    stopped_at = result.passes[0].stopped_at
+    assert (stopped_at.name if stopped_at else None) == next_op
+    assert result.passes[1].counters["adds"] == 2
+
+
+def test_passes_can_be_told_another_target(run):
+    _, result = run("test-report-adds", control=Control(target=Target("rocm", "gfx942")))
+    assert {remark.message for remark in result.remarks} == {"seen for gfx942"}

@@ -28,6 +28,7 @@ PROGRAM = "prepass"
 # Programs of their own that are commands as well: `prepass stats` is `prepass-stats`.
 _PROGRAMS = {
     "analyze": "find the issues in a model's graph, and what passes do about them",
+    "check": "prove that a pipeline keeps a model's results",
     "stats": "count a program's dispatches, memory and traffic",
     "tune": "search for the best way to compile each op, by the cost model",
 }

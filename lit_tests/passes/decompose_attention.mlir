@@ -18,6 +18,14 @@
 // RUN:   --compile-to=preprocessing --prepass-remarks=all \
 // RUN:   --iree-preprocessing-pass-pipeline='builtin.module(prepass-decompose-attention)' 2>&1 | FileCheck %s --check-prefix=GPU
 
+// Everywhere.
+// RUN: prepass-opt %s --split-input-file --pass-pipeline='builtin.module(prepass-decompose-attention{when=always})' \
+// RUN:   --prepass-remarks=all 2>&1 | FileCheck %s --check-prefix=ALWAYS
+
+// ALWAYS-COUNT-3: applied: decomposed into two contractions and a softmax
+// ALWAYS: missed: a size is dynamic
+// ALWAYS: missed: the region changes the scores
+
 // NOTARGET: missed: no target is known
 // GPU: missed: gfx942 computes this attention as fast in one kernel
 

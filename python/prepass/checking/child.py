@@ -34,14 +34,15 @@ class ChildCrash(PrepassError):
     """The process of a call ended by a signal, or in another way than by an answer."""
 
 
-def call_in_child(function: Callable[..., Result], *arguments: object, what: str) -> Result:
+def call_in_child(function: Callable[..., Result], *arguments: object, what: str | Callable[[], str]) -> Result:
     """The result of `function(*arguments)`, called in a new process that knows the same passes.
 
     The function is a module's; the arguments and the result can be pickled. What it
     prints to standard error is passed on once it has ended, unless it crashed.
 
     Args:
-      what: What errors say the function does: "compiling model.mlir".
+      what: What errors say the function does, such as "compiling model.mlir"; where that depends on how far it got,
+        what is called to know.
 
     Raises ChildCrash, and PrepassError where the function does.
     """
@@ -53,7 +54,7 @@ def call_in_child(function: Callable[..., Result], *arguments: object, what: str
             code = subprocess.run(command, stdin=subprocess.DEVNULL, stderr=errors, check=False).returncode
         said = log.read_text(errors="replace")
         if code:
-            raise ChildCrash(describe_end(code, said, what))
+            raise ChildCrash(describe_end(code, said, what if isinstance(what, str) else what()))
         sys.stderr.write(said)
         failed, result = pickle.loads(answer.read_bytes())
     if failed:

@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+
+_CHUNK = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -17,10 +20,21 @@ class Difference:
       largest: The largest absolute difference over all finite elements.
       nan_mismatches: Elements that are NaN, or infinite with a sign, in one and
         not in the other.
+      scale: The largest magnitude of a finite element of the references.
+      finite: The share of elements that are finite in both; what is compared.
     """
 
     largest: float
     nan_mismatches: int
+    scale: float = 0.0
+    finite: float = 1.0
+
+    @property
+    def relative(self) -> float:
+        """The largest difference, as a share of the largest magnitude; infinite where only the references are 0."""
+        if self.largest == 0:
+            return 0.0
+        return self.largest / self.scale if self.scale else math.inf
 
     def within(self, tolerance: float) -> bool:
         """Whether no element differs by more than `tolerance`, NaN and infinity included."""
@@ -34,14 +48,24 @@ def compare(results: Sequence[np.ndarray], references: Sequence[np.ndarray]) -> 
     """
     if len(results) != len(references):
         raise ValueError(f"{len(results)} results, {len(references)} references")
-    largest, mismatches = 0.0, 0
+    largest, scale, mismatches, finite_count, count = 0.0, 0.0, 0, 0, 0
     for result, reference in zip(results, references, strict=True):
         if result.shape != reference.shape:
             raise ValueError(f"result of shape {result.shape}, reference of shape {reference.shape}")
-        got, wanted = result.astype(np.float64), reference.astype(np.float64)
-        finite = np.isfinite(got) & np.isfinite(wanted)
-        same = (got == wanted) | (np.isnan(got) & np.isnan(wanted))
-        mismatches += int(np.count_nonzero(~finite & ~same))
-        if finite.any():
-            largest = max(largest, float(np.max(np.abs(got[finite] - wanted[finite]))))
-    return Difference(largest, mismatches)
+        count += result.size
+        for got, wanted in zip(_chunks(result), _chunks(reference), strict=True):
+            finite = np.isfinite(got) & np.isfinite(wanted)
+            same = (got == wanted) | (np.isnan(got) & np.isnan(wanted))
+            mismatches += int(np.count_nonzero(~finite & ~same))
+            finite_count += int(np.count_nonzero(finite))
+            if finite.any():
+                largest = max(largest, float(np.max(np.abs(got[finite] - wanted[finite]))))
+                scale = max(scale, float(np.max(np.abs(wanted[finite]))))
+    return Difference(largest, mismatches, scale, finite_count / count if count else 1.0)
+
+
+def _chunks(array: np.ndarray) -> Iterator[np.ndarray]:
+    """An array in float64, a part at a time, so that a large one needs little memory."""
+    flat = array.reshape(-1)
+    for start in range(0, flat.size, _CHUNK):
+        yield flat[start : start + _CHUNK].astype(np.float64)

@@ -13,6 +13,7 @@ from prepass.compiler.library import PHASES, on_diagnostic, set_phases
 from prepass.errors import CompileError
 from prepass.ir.diagnostics import DiagnosticText, split_diagnostic
 from prepass.pipeline.base import RemarkHandler
+from prepass.pipeline.control import Control
 from prepass.pipeline.manager import Instrumentation, PipelineRun, run_pipeline
 from prepass.pipeline.phases import split_by_phase
 from prepass.pipeline.registry import default_registry
@@ -104,10 +105,13 @@ class Compilation:
         *,
         instrumentation: Instrumentation | None = None,
         on_remark: RemarkHandler | None = None,
+        control: Control | None = None,
     ) -> PipelineRun:
         """Run a pass pipeline on the module. Raises CompileError and PassFailure."""
         try:
-            return run_pipeline(pipeline, self.module, instrumentation=instrumentation, on_remark=on_remark)
+            return run_pipeline(
+                pipeline, self.module, instrumentation=instrumentation, on_remark=on_remark, control=control
+            )
         except ir.MLIRError:
             raise self._error("the pass pipeline failed") from None
 

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 from iree import runtime
@@ -12,7 +13,11 @@ from prepass.errors import PrepassError
 
 
 def load(
-    program: bytes, *, function: str | None = None, device: str = "local-task"
+    program: bytes,
+    *,
+    function: str | None = None,
+    device: str = "local-task",
+    parameters: Mapping[str, str | Path] | None = None,
 ) -> Callable[..., tuple[np.ndarray, ...]]:
     """A function of a program as a Python callable that takes and returns numpy arrays.
 
@@ -20,6 +25,7 @@ def load(
       program: The contents of a .vmfb file, as `prepass.compile` returns them.
       function: The exported function's name; may be left out when there is one.
       device: A device URI of the runtime: `local-task`, `local-sync`, `hip`, …
+      parameters: The archives of external parameters, by scope; they are mapped, not read.
 
     Raises PrepassError when the device, the program or the function is not there;
     the callable raises it when a call fails.
@@ -27,6 +33,8 @@ def load(
     try:
         context = runtime.SystemContext(config=runtime.Config(device))
         module = runtime.VmModule.copy_buffer(context.instance, program)
+        if parameters:
+            context.add_vm_module(_parameters_module(context.instance, parameters))
         context.add_vm_module(module)
     except (RuntimeError, ValueError) as error:
         raise PrepassError(f"cannot load the program on {device}: {_first_line(error)}") from error
@@ -49,6 +57,15 @@ def run(
 ) -> tuple[np.ndarray, ...]:
     """Call a function of a program once; see `load`."""
     return load(program, function=function, device=device)(*inputs)
+
+
+def _parameters_module(instance: runtime.VmInstance, parameters: Mapping[str, str | Path]) -> runtime.VmModule:
+    providers = []
+    for scope, path in parameters.items():
+        index = runtime.ParameterIndex()
+        index.load(str(path))
+        providers.append(index.create_provider(scope=scope))
+    return runtime.create_io_parameters_module(instance, *providers)
 
 
 def find_function(exported: Sequence[str], wanted: str | None) -> str:

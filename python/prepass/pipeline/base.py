@@ -30,6 +30,7 @@ from iree.compiler import ir
 from prepass.ir.locations import describe_location
 from prepass.ir.match import NoMatch
 from prepass.ir.targets import Target
+from prepass.pipeline.control import RewriteLimit
 
 Match = TypeVar("Match")
 
@@ -87,6 +88,7 @@ class PassContext:
       target: The target the module is compiled for, or None when nothing in
         the module or the flags says.
       on_remark: Called with each remark as it is made.
+      rewrites_left: How many rewrites it may still make, or None for any number; see `Control`.
     """
 
     pass_name: str
@@ -94,9 +96,17 @@ class PassContext:
     on_remark: RemarkHandler | None = None
     remarks: list[Remark] = field(default_factory=list)
     counters: Counter[str] = field(default_factory=Counter)
+    rewrites_left: int | None = None
 
     def applied(self, op: ir.Operation | ir.OpView, message: str) -> None:
-        """Record that the pass rewrote `op`, before the rewrite replaces it."""
+        """Record that the pass rewrites `op`, before anything of the rewrite is done.
+
+        Where rewrites are limited it does not return once they are used up.
+        """
+        if self.rewrites_left is not None:
+            if self.rewrites_left == 0:
+                raise RewriteLimit(op.operation)
+            self.rewrites_left -= 1
         self._remark(RemarkKind.APPLIED, op, message)
 
     def missed(self, op: ir.Operation | ir.OpView, reason: str) -> None:

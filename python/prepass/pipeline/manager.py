@@ -16,6 +16,7 @@ from prepass.errors import PassFailure, PrepassError
 from prepass.ir.locations import describe_location
 from prepass.ir.targets import find_target
 from prepass.pipeline.base import Pass, PassContext, Remark, RemarkHandler
+from prepass.pipeline.control import Control, RewriteLimit
 from prepass.pipeline.resolve import ROOT, Element, NativePass, Nest, PythonPass, print_pass, python_passes
 
 
@@ -50,12 +51,15 @@ class PassRun:
 
     Attributes:
       seconds: Wall time over all ops it ran on.
+      stopped_at: What it would have rewritten next, where its limit of rewrites stopped it. The op is valid until
+        another pass has run.
     """
 
     pass_text: str
     remarks: list[Remark] = field(default_factory=list)
     counters: Counter[str] = field(default_factory=Counter)
     seconds: float = 0.0
+    stopped_at: ir.Operation | None = None
 
 
 @dataclass
@@ -77,6 +81,7 @@ def run_pipeline(
     *,
     instrumentation: Instrumentation | None = None,
     on_remark: RemarkHandler | None = None,
+    control: Control | None = None,
 ) -> PipelineRun:
     """Run a pipeline on a module in place.
 
@@ -91,7 +96,7 @@ def run_pipeline(
                 module.context.get_dialect_descriptor(dialect)
         manager = PassManager(ROOT)
         for element in pipeline.elements:
-            _add_element(manager, element, (), result, on_remark)
+            _add_element(manager, element, (), result, _Settings(on_remark, control or Control()))
         _instrument(manager, instrumentation or Instrumentation(), module.context)
         manager.run(module)
     result.seconds = time.perf_counter() - started
@@ -125,12 +130,20 @@ def _instrument(manager: PassManager, wanted: Instrumentation, context: ir.Conte
         manager.enable_statistics()
 
 
+@dataclass(frozen=True)
+class _Settings:
+    """What all passes of a run are given."""
+
+    on_remark: RemarkHandler | None
+    control: Control
+
+
 def _add_element(
     manager: PassManager,
     element: Element,
     anchors: tuple[str, ...],
     result: PipelineRun,
-    on_remark: RemarkHandler | None,
+    settings: _Settings,
 ) -> None:
     """Add one element, nested on `anchors` below the module.
 
@@ -142,7 +155,7 @@ def _add_element(
         run = PassRun(print_pass(element.instance))
         result.passes.append(run)
         manager.add(
-            _callable(element.instance, anchors, run, on_remark),
+            _callable(element.instance, anchors, run, settings),
             name=type(element.instance).__name__,
             argument=run.pass_text,
             description=(type(element.instance).__doc__ or "").strip().partition("\n")[0],
@@ -151,7 +164,7 @@ def _add_element(
         manager.add("".join(f"{anchor}(" for anchor in anchors) + str(element) + ")" * len(anchors))
     else:
         for nested in element.elements:
-            _add_element(manager, nested, (*anchors, element.anchor), result, on_remark)
+            _add_element(manager, nested, (*anchors, element.anchor), result, settings)
 
 
 def _is_native(nest: Nest) -> bool:
@@ -159,13 +172,19 @@ def _is_native(nest: Nest) -> bool:
 
 
 def _callable(
-    instance: Pass, anchors: tuple[str, ...], run: PassRun, on_remark: RemarkHandler | None
+    instance: Pass, anchors: tuple[str, ...], run: PassRun, settings: _Settings
 ) -> Callable[[ir.Operation, object], None]:
     def execute(module: ir.Operation, _: object) -> None:
-        context = PassContext(instance.name, find_target(module), on_remark, run.remarks, run.counters)
+        target = settings.control.target or find_target(module)
+        limit = settings.control.rewrite_limits.get(instance.name)
+        context = PassContext(instance.name, target, settings.on_remark, run.remarks, run.counters, limit)
         started = time.perf_counter()
         for op in _anchored_ops(module.operation, anchors):
-            _run_on(instance, op, context)
+            try:
+                _run_on(instance, op, context)
+            except RewriteLimit as reached:
+                run.stopped_at = reached.op
+                break
         run.seconds += time.perf_counter() - started
 
     return execute
@@ -175,7 +194,7 @@ def _run_on(instance: Pass, op: ir.Operation, context: PassContext) -> None:
     try:
         with op.context, op.location:
             instance.run(op, context)
-    except PrepassError:
+    except (PrepassError, RewriteLimit):
         raise
     except Exception as error:
         where = describe_location(op.location)

@@ -15,7 +15,7 @@ class PassMethods:
         """Attach a lowering config to every contraction with several results."""
     def configure_rope(self) -> Pipeline:
         """Attach a lowering config to every rotary embedding that prepass has built."""
-    def decompose_attention(self) -> Pipeline:
+    def decompose_attention(self, *, when: Literal['gains', 'always'] = 'gains') -> Pipeline:
         """Turn small attention into two contractions and a softmax, where a CPU is faster with them."""
     def decompose_transposed_convolutions(self) -> Pipeline:
         """Compute transposed convolutions without the zeros between the elements of their input."""
