@@ -156,6 +156,14 @@ def test_the_page_is_whole_and_asks_for_nothing(report):
     assert not re.search(r"https?:|url\(|@import|import\(|fetch\(|XMLHttpRequest|WebSocket", text)
 
 
+def test_rows_name_the_issues_that_dispatches_have(report):
+    rows = re.findall(r'<tr data-n="\d+".*?</tr>', html_report(report))
+    before, after = rows[: len(report.before.dispatches)], rows[len(report.before.dispatches) :]
+    issue = next(issue for issue in report.issues if issue.name == "decomposed-attention")
+    assert sum("decomposed-attention" in row for row in before) == issue.before.dispatches
+    assert not any("decomposed-attention" in row for row in after)
+
+
 # Writes into the page what a reader would see at the width of the window.
 PROBE = """<script>
 const wide = [...document.querySelectorAll("summary, summary *, .card *, h1, .kinds td")]

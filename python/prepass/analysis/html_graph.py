@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 
 from prepass.analysis.graph import DispatchGraph, Node, cost_of, count_kinds
@@ -25,12 +25,14 @@ _HEAD = (
 )
 
 
-def graph_section(name: str, graph: DispatchGraph, issues: Sequence[Issue]) -> Iterator[str]:
-    """The map and the regions of a graph; `name` is part of the ids in the page."""
+def graph_section(name: str, graph: DispatchGraph, held: Mapping[int, Sequence[str]]) -> Iterator[str]:
+    """The map and the regions of a graph.
+
+    `name` is part of the ids in the page; `held` are the names of the issues that each dispatch has a part in.
+    """
     main = graph.main
     lanes = assign_lanes(main)
     parts = regions(lanes.live)
-    held = _issues_by_dispatch(graph, issues)
     yield _map(name, main, parts)
     outer = " open" if len(parts) <= _REGIONS else ""
     yield f'<details class="graph"{outer}><summary>{len(main)} rows in {len(parts)} parts, and what runs at loading'
@@ -157,20 +159,24 @@ def _y(row: int, first: int) -> int:
     return (row - first) * _ROW + _ROW // 2
 
 
-def _issues_by_dispatch(graph: DispatchGraph, issues: Sequence[Issue]) -> dict[int, list[str]]:
-    """The issues that each dispatch has a part in."""
-    held: dict[int, list[str]] = {}
-    for issue in issues:
-        ops = frozenset[int]().union(*(i.ops for i in issue.instances))
-        for dispatch in graph.holding(ops):
-            held.setdefault(dispatch.number, []).append(issue.name)
-    return held
+def issues_before(issues: Sequence[Issue]) -> dict[int, list[str]]:
+    """The issues that each dispatch has a part in without the pipeline."""
+    return _by_dispatch((issue.name, issue.before.numbers) for issue in issues)
 
 
-def left_only(issues: Sequence[Issue]) -> list[Issue]:
-    """The issues without the instances that are fixed, as they are behind the pipeline."""
-    return [
-        Issue(i.name, i.title, i.why, left, i.before, i.after)
-        for i in issues
-        if (left := tuple(instance for instance in i.instances if instance.state is not State.FIXED))
-    ]
+def issues_after(issues: Sequence[Issue], graph: DispatchGraph) -> dict[int, list[str]]:
+    """Those that are not fixed with it."""
+
+    def left(issue: Issue) -> frozenset[int]:
+        ops = {op for instance in issue.instances if instance.state is not State.FIXED for op in instance.ops}
+        return issue.after.numbers & {dispatch.number for dispatch in graph.holding(ops)}
+
+    return _by_dispatch((issue.name, left(issue)) for issue in issues)
+
+
+def _by_dispatch(named: Iterable[tuple[str, frozenset[int]]]) -> dict[int, list[str]]:
+    found: dict[int, list[str]] = {}
+    for name, numbers in named:
+        for number in numbers:
+            found.setdefault(number, []).append(name)
+    return found

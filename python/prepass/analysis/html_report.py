@@ -10,7 +10,7 @@ from prepass.analysis.analyze import Analysis
 from prepass.analysis.dispatches import KINDS
 from prepass.analysis.document import DYNAMIC, LABEL
 from prepass.analysis.graph import DispatchGraph, cost_of, count_kinds
-from prepass.analysis.html_graph import graph_section, left_only, source_name
+from prepass.analysis.html_graph import graph_section, issues_after, issues_before, source_name
 from prepass.analysis.html_style import SCRIPT, STYLE
 from prepass.analysis.issues import Instance, Issue, State, share_of
 from prepass.analysis.text_report import amount, fix_text
@@ -44,11 +44,13 @@ def _page(analysis: Analysis) -> Iterator[str]:
     yield "<h2>Dispatch graph</h2>"
     yield "<p>A cell is a dispatch, in the order of the program; it leads to its rows. There, a line goes from each "
     yield "dispatch to those that read its result; pointing at a row marks both.</p>" + _legend(analysis)
-    graphs = (("before", analysis.before, analysis.issues), ("after", analysis.after, left_only(analysis.issues)))
-    for name, graph, issues in graphs:
-        words = "Without" if name == "before" else "With"
-        yield f"<h3>{words} {escape(analysis.pipeline)}: {len(graph.main)} dispatches</h3>"
-        yield from graph_section(name, graph, issues)
+    sides = (
+        ("before", "Without", analysis.before, issues_before(analysis.issues)),
+        ("after", "With", analysis.after, issues_after(analysis.issues, analysis.after)),
+    )
+    for name, word, graph, held in sides:
+        yield f"<h3>{word} {escape(analysis.pipeline)}: {len(graph.main)} dispatches</h3>"
+        yield from graph_section(name, graph, held)
     yield f"<script>{SCRIPT}</script></body></html>"
 
 

@@ -48,11 +48,13 @@ class Share:
       dispatches: Those of functions, which run in each call.
       initializers: Those that run once, when the program is loaded.
       cost: Of all of them.
+      numbers: Which they are.
     """
 
     dispatches: int
     initializers: int
     cost: Cost
+    numbers: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,8 @@ class Issue:
 def share_of(dispatches: Sequence[Node]) -> Share:
     """What dispatches are together."""
     main = sum(dispatch.function is not None for dispatch in dispatches)
-    return Share(main, len(dispatches) - main, cost_of(dispatches))
+    numbers = frozenset(dispatch.number for dispatch in dispatches)
+    return Share(main, len(dispatches) - main, cost_of(dispatches), numbers)
 
 
 def make_issue(
