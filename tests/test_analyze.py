@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The issues of small programs: each is found where it is, and what only looks like it is not reported."""
 
+import re
+
 import pytest
 
 from prepass.analysis.analyze import analyze
 from prepass.analysis.issues import State
 
-from .analysis_cases import CASES
+from .analysis_cases import CASES, DATA
 from .conftest import GFX942
 
 
@@ -56,3 +58,15 @@ def test_issues_of_a_torch_model_are_at_its_own_lines(tmp_path):
     assert len(issue.instances) == 2
     line = Model.forward.__code__.co_firstlineno + 1
     assert {instance.location for instance in issue.instances} == {f"{__file__}:{line}:0"}
+
+
+def test_equal_constants_are_found_and_different_ones_are_not():
+    text = (DATA / "equal_lookups.mlir").read_text()
+    issue = found(text, "equal-constants")
+    lines = [number for number, line in enumerate(text.splitlines(), 1) if "dense_resource" in line]
+    assert {line_of(instance) for instance in issue.instances} <= set(lines)
+    assert len(issue.instances) == 2
+    # The first index of each table becomes another.
+    number = iter(range(1, 4))
+    different = re.sub(r'"0x0800000000', lambda _: f'"0x08000000{next(number):02}', text)
+    assert found(different, "equal-constants") is None
