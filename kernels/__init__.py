@@ -6,5 +6,6 @@ The first kernel of the table that matches an op is taken, so the better of two 
 
 KERNELS: dict[str, str] = {
     "convolution": "prepass.kernels.convolution.kernel:CONVOLUTION_KERNEL",
+    "staged-matmul": "prepass.kernels.convolution.staged_matmul:STAGED_MATMUL",
     "direct-matmul": "prepass.kernels.contraction.matmul:MATMUL",
 }

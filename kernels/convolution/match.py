@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from iree.compiler import ir
 
-from prepass.ir.kernels.conditions import check_alone, check_element_types, check_zero_init
+from prepass.ir.exact import scalar_constant
+from prepass.ir.kernels.conditions import check_alone, check_element_types
 from prepass.ir.layout.bodies import body_ops
 from prepass.ir.match import NoMatch, defining_op
 from prepass.ir.padding.read import pad_number
@@ -33,27 +34,39 @@ class Output:
 
 @dataclass(frozen=True)
 class Dispatch:
-    """All that a dispatch does."""
+    """All that a dispatch does.
+
+    Attributes:
+      function: Its body.
+      convolution: The op.
+      problem: What the op computes.
+      image: Without its padding.
+      filters: In memory.
+      initial: What the sums start from, a bias for one; None where it is zero.
+      steps: What is done with each element of the result.
+      outputs: What is stored.
+    """
 
     function: ir.Operation
     convolution: ir.Operation
     problem: Problem
     image: View
     filters: View
+    initial: Step | None
     steps: tuple[Step, ...]
     outputs: tuple[Output, ...]
 
     @property
     def views(self) -> list[View]:
         """All tensors in memory."""
-        operands = [operand.view for step in self.steps for operand in step.operands if isinstance(operand, Stored)]
+        steps = [*self.steps, *([self.initial] if self.initial else [])]
+        operands = [operand.view for step in steps for operand in step.operands if isinstance(operand, Stored)]
         return [self.image, self.filters, *operands, *(output.view for output in self.outputs)]
 
 
 def read_dispatch(convolution: ir.Operation) -> Dispatch:
     """The dispatch of a convolution. Raises NoMatch."""
     check_alone(convolution)
-    check_zero_init(convolution)
     element = check_element_types(convolution, (_IMAGE, _FILTER), ("f16", "bf16"))
     if str(ir.ShapedType(convolution.results[0].type).element_type) != "f32":
         raise NoMatch("the sums are not f32", convolution)
@@ -62,19 +75,22 @@ def read_dispatch(convolution: ir.Operation) -> Dispatch:
     filters = loaded_view(convolution.operands[_FILTER])
     problem, coordinates = read_problem(convolution, image, low, filters, element)
     function = _function(convolution)
+    initial = _read_initial(convolution, coordinates)
     steps: list[Step] = []
     outputs: list[Output] = []
     computed = {convolution.results[0]: coordinates}
     for op in body_ops(function):
+        if op == convolution or (initial is not None and op == initial.op):
+            continue
         if is_store(op):
             outputs.append(_read_output(op, computed))
-        elif op.name == "linalg.generic" and op != convolution:
+        elif op.name == "linalg.generic":
             step, results = read_step(op, computed)
             computed.update(zip(op.results, results, strict=True))
             steps.append(step)
-        elif op != convolution:
+        else:
             _check_known(op)
-    return Dispatch(function, convolution, problem, image, filters, tuple(steps), tuple(outputs))
+    return Dispatch(function, convolution, problem, image, filters, initial, tuple(steps), tuple(outputs))
 
 
 def _function(op: ir.Operation) -> ir.Operation:
@@ -126,6 +142,16 @@ def _read_image(op: ir.Operation) -> tuple[View, list[int]]:
     if low[-1] or high[-1] or min(*low, *high) < 0:
         raise NoMatch("the channels are padded", pad)
     return loaded_view(pad.operands[0]), low
+
+
+def _read_initial(op: ir.Operation, coordinates: Coordinates) -> Step | None:
+    """What the sums start from."""
+    initial = defining_op(op.operands[-1])
+    if initial is not None and initial.name == "linalg.fill" and scalar_constant(initial.operands[0]) == 0:
+        return None
+    if initial is None or initial.name != "linalg.generic" or len(initial.results) != 1:
+        raise NoMatch("the sums start neither from zero nor from what an elementwise op computes", op)
+    return read_step(initial, {}, {initial.results[0]: coordinates})[0]
 
 
 def _read_output(store: ir.Operation, computed: dict[ir.Value, Coordinates]) -> Output:

@@ -126,7 +126,11 @@ def _store(work: _Workgroup, sums: Sequence[ir.Value]) -> None:
             channel = apply(lambda channels, number=number: channels + number, channels)
             place = Place(positions, channel, _TOGETHER)
             held = part(sums[block * side.blocks + number // SUMS], number % SUMS, _TOGETHER)
-            values = {dispatch.convolution.results[0]: held}
+            values: dict[ir.Value, ir.Value] = {}
+            if dispatch.initial is not None:
+                run_steps([dispatch.initial], values, place, work.memory)
+                held = arith.addf(held, values[dispatch.initial.op.results[0]])
+            values[dispatch.convolution.results[0]] = held
             run_steps(dispatch.steps, values, place, work.memory)
             for output in dispatch.outputs:
                 work.memory.write(values[output.value], output.view, output.coordinates, place)

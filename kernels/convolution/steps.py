@@ -43,22 +43,26 @@ class Step:
     operands: tuple[Computed | Stored, ...]
 
 
-def read_step(op: ir.Operation, computed: Mapping[ir.Value, Coordinates]) -> tuple[Step, list[Coordinates]]:
+def read_step(
+    op: ir.Operation, computed: Mapping[ir.Value, Coordinates], wanted: Mapping[ir.Value, Coordinates] | None = None
+) -> tuple[Step, list[Coordinates]]:
     """An elementwise step, and the coordinates of its results.
 
     Args:
       op: A linalg.generic.
       computed: The values of the dispatch that hang on the convolution so far, with their coordinates.
+      wanted: Coordinates of results that are known beforehand: of the sums to start from.
 
     Raises NoMatch.
     """
     maps = indexing_maps(op)
     inputs = op.operands[: len(op.operands) - len(op.results)]
+    known = {**computed, **(wanted or {})}
     if op.name != "linalg.generic" or maps is None or "reduction" in str(op.attributes["iterator_types"]):
         raise NoMatch(f"{op.name} in the same dispatch is not elementwise", op)
     loops: dict[int, int] = {}
-    for value, map_ in zip(inputs, maps, strict=False):
-        for coordinate, loop in zip(computed.get(value, ()), _positions(op, map_), strict=False):
+    for value, map_ in zip([*inputs, *op.results], maps, strict=True):
+        for coordinate, loop in zip(known.get(value, ()), _positions(op, map_), strict=False):
             if loops.setdefault(loop, coordinate) != coordinate:
                 raise NoMatch("a step reads the result twice, at different places", op)
     if len(loops) != maps[0].n_dims:

@@ -6,11 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from prepass.amdgpu.machine import GFX942
 from prepass.kernels.convolution.problem import Problem
 
-LANES = 64
+LANES = GFX942.wave_size
 # The matrix instruction: 32x32 results, 8 terms, of which a lane holds 4; two share a read of 8.
 BLOCK, TERMS, PER_LANE = 32, 8, 4
+MFMA_CYCLES = GFX942.mfma("v_mfma_f32_32x32x8_f16").cycles
 STEP = 2 * TERMS
 ELEMENT_BYTES = 2
 # Rows of LDS are 16 bytes longer than what they hold: 8 neighbouring rows start in different banks then.
@@ -75,12 +77,29 @@ class Tile:
         """How many tiles cover the pixels and the filters."""
         return -(-problem.pixels // self.pixels.rows), -(-problem.filters // self.filters.rows)
 
-    def busiest(self, problem: Problem, compute_units: int) -> int:
-        """Results that the busiest CU computes, with those beyond the edges and those computed twice."""
+    @property
+    def matrix_cycles(self) -> int:
+        """Of the matrix cores of a CU, for an iteration of a workgroup, by the cost model."""
+        waves = -(-self.pixels.waves * self.filters.waves // GFX942.simds)
+        return waves * self.pixels.blocks * self.filters.blocks * (self.depth // TERMS) * MFMA_CYCLES
+
+    @property
+    def lds_cycles(self) -> int:
+        """Of the LDS of a CU, for an iteration of a workgroup, by the cost model."""
+        read = self.pixels.waves * self.filters.waves * (self.pixels.span + self.filters.span)
+        written = self.pixels.rows + self.filters.rows
+        return (read + written) * self.depth * ELEMENT_BYTES // GFX942.lds_clock_bytes
+
+    def busiest(self, problem: Problem) -> float:
+        """Cycles for a channel of a tap on the CU that has most workgroups.
+
+        As if matrix cores and LDS took turns: few waves, between barriers, overlap little.
+        """
         pixels, filters = self.workgroups(problem)
-        return -(-pixels * filters // compute_units) * self.pixels.rows * self.filters.rows
+        workgroups = -(-pixels * filters // GFX942.compute_units)
+        return workgroups * (self.matrix_cycles + self.lds_cycles) / self.depth
 
 
-def best_tile(problem: Problem, tiles: Iterable[Tile], compute_units: int) -> Tile:
-    """The tile with which the busiest CU has least to do, and of equals the first."""
-    return min(tiles, key=lambda tile: tile.busiest(problem, compute_units))
+def best_tile(problem: Problem, tiles: Iterable[Tile]) -> Tile:
+    """The tile with which the busiest CU is done first, and of equals the first."""
+    return min(tiles, key=lambda tile: tile.busiest(problem))
