@@ -5,6 +5,8 @@ import json
 import re
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parent.parent
 DOUBLED = """\
 func.func @f(%a: f32, %b: f32) -> f32 {
@@ -41,3 +43,17 @@ def test_the_notebook_runs(monkeypatch):
             exec("".join(cell["source"]), scope)
     assert str(scope["pipeline"]) == "builtin.module(prepass-raise-attention,canonicalize,cse)"
     assert scope["statistics"].dispatches == 1
+
+
+def test_the_notebook_of_a_transformer_block_runs():
+    """In a kernel of its own, as a user runs it; it has assertions."""
+    for package in ("diffusers", "iree.turbine", "ipykernel", "matplotlib"):
+        pytest.importorskip(package)
+    nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
+    notebook = nbformat.read(ROOT / "examples" / "transformer_block.ipynb", as_version=4)
+    nbclient.NotebookClient(notebook, timeout=600, kernel_name="python3").execute()
+    outputs = [output for cell in notebook.cells for output in cell.get("outputs", ())]
+    assert sum("image/png" in output.get("data", {}) for output in outputs) == 2
+    text = str(outputs)
+    assert "applied: raised to iree_linalg_ext.attention" in text
+    assert "│ preset prepass-sdxl" in text

@@ -17,13 +17,10 @@ from iree.compiler import ir
 from iree.compiler.api import Session
 
 from prepass.compiler.api import compile as compile_module
-from prepass.compiler.compilation import Hook
 from prepass.errors import PrepassError
 from prepass.ir.constant_contents import is_resource, read_resources
 from prepass.ir.match import walk_ops
 from prepass.ir.parse import copy_module
-from prepass.pipeline.base import RemarkHandler
-from prepass.pipeline.builder import Pipeline
 
 if TYPE_CHECKING:
     import torch
@@ -41,11 +38,7 @@ def compile(
     kwargs: Mapping[str, Any] | None = None,
     *,
     dynamic_shapes: Any = None,
-    pipeline: str | Pipeline | None = None,
-    preset: str | None = None,
-    flags: Sequence[str] = (),
-    hooks: Mapping[str, Hook] | None = None,
-    on_remark: RemarkHandler | None = None,
+    **options: Any,
 ) -> bytes:
     """Compile a torch program for IREE.
 
@@ -55,7 +48,7 @@ def compile(
         `iree.turbine.aot.externalize_module_parameters` was called for are read from a file when the program runs;
         others become part of the program.
       args, kwargs, dynamic_shapes: As `torch.export.export` takes them; of a `torch.nn.Module` only.
-      pipeline, preset, flags, hooks, on_remark: As `prepass.compile` takes them.
+      options: `pipeline`, `preset`, `flags`, `hooks` and all others as `prepass.compile` takes them.
 
     Returns:
       The contents of a .vmfb file. Its function is called `main`.
@@ -64,8 +57,7 @@ def compile(
       PrepassError: torch or iree-turbine is not installed, or torch cannot export the model.
       PipelineError, CompileError: As `prepass.compile` does.
     """
-    module = import_module(model, args, kwargs, dynamic_shapes=dynamic_shapes)
-    return compile_module(module, pipeline=pipeline, preset=preset, flags=flags, hooks=hooks, on_remark=on_remark)
+    return compile_module(import_module(model, args, kwargs, dynamic_shapes=dynamic_shapes), **options)
 
 
 def import_module(
