@@ -16,14 +16,17 @@ After:
             lowering_config = #iree_gpu.lowering_config<{..., workgroup = [1, 1, 128, 64, 0]}>, ...>}
         ins(%x, %wq, %wk, %wv : ...) outs(%q, %k, %v : ...) { ... }
 
-A contraction with one result is not looked at: IREE's choice for it is good.
+A contraction with one result is not looked at, as IREE's choice for it is good, unless a tuning table says otherwise.
 
 Left alone when
 
 - it has a config already;
 - no target is known for it, or the target is not gfx942;
 - its loops are not those of a contraction of one operand with several;
-- no tile of the table divides its loops, and IREE's own choice, which pads, is kept.
+- no tile divides its loops, and IREE's own choice, which pads, is kept;
+- a tuning table says that IREE's default is best.
+
+An error when a tuning table cannot be read, or is for another target or another version of IREE.
 
 Source: https://iree.dev/developers/general/developer-tips/#compilation-info
 """
@@ -34,49 +37,69 @@ from dataclasses import dataclass
 
 from iree.compiler import ir
 
-from prepass.ir.expressions import element_type, indexing_maps, loop_sizes
-from prepass.ir.match import NoMatch, walk_ops
-from prepass.ir.targets import Target, target_to_configure
-from prepass.ir.targets.gfx942_contractions import results_attributes, results_tile
-from prepass.pipeline.base import Pass, PassContext
+from prepass.ir.expressions import indexing_maps
+from prepass.ir.match import NoMatch, find_ops
+from prepass.ir.targets import Target, executable_target, target_to_configure
+from prepass.ir.targets.gfx942_contractions import ContractionTile, results_attributes, results_tile
+from prepass.ir.targets.linalg_shape import ContractionLoops, LinalgShape, contraction_loops, read_linalg_shape
+from prepass.ir.targets.tuning_table import CONTRACTION, Choice, TuningTable
+from prepass.ir.tuned_ops import tuned_kind
+from prepass.pipeline.base import PassContext
+from prepass.pipeline.tuned import TunedPass
 
 
-def _match_loops(op: ir.Operation) -> tuple[int, int, int]:
-    """The innermost loops over rows, columns and terms; raises NoMatch when they are not those of a contraction."""
-    maps = [[ir.AffineDimExpr(expr).position for expr in map_.results] for map_ in indexing_maps(op) or []]
-    count = len(op.results)
-    shared, weights, results = set(maps[0]), maps[1:-count], maps[-count:]
-    written = set(results[0])
-    alike = len(weights) == count and all(set(map_) == set(weights[0]) for map_ in weights)
-    if not alike or any(set(map_) != written for map_ in results):
-        raise NoMatch("its loops are not those of a contraction of one operand with several", op)
-    rows, columns, terms = shared & written, set(weights[0]) & written, shared & set(weights[0]) - written
-    if rows & columns or not rows or not columns or not terms:
-        raise NoMatch("its loops are not those of a contraction of one operand with several", op)
-    return max(rows), max(columns), max(terms)
-
-
-def _match_config(op: ir.Operation, known: Target | None) -> tuple[Target, dict[str, ir.Attribute]]:
+def _match_config(
+    op: ir.Operation, known: Target | None, table: TuningTable | None
+) -> tuple[str, dict[str, ir.Attribute]] | None:
+    several = _contracts_for_several(op)
+    tuned = _tuned_choice(op, known, table)
+    if not several and (tuned is None or tuned.kernel):
+        return None
     target = target_to_configure(op, known)
     if target.architecture != "gfx942":
         raise NoMatch(f"IREE's default for {target.name} is kept", op)
-    loops = rows, columns, terms = _match_loops(op)
-    sizes = loop_sizes(op)
-    extents = [sizes[loop] for loop in loops]
-    element = str(element_type(op.operands[0]))
-    tile = None if None in extents else results_tile(len(op.results), *extents, element)
+    shape = read_linalg_shape(op)
+    if tuned is not None and isinstance(tuned.config, ContractionTile):
+        return f"configured for {target.name} as the tuning table says", _attributes(op, shape, tuned.config)
+    if tuned is not None and not tuned.kernel:
+        raise NoMatch("the tuning table says that IREE's default is best", op)
+    return f"configured for {target.name}", _attributes(op, shape, _listed_tile(op, shape))
+
+
+def _tuned_choice(op: ir.Operation, known: Target | None, table: TuningTable | None) -> Choice | None:
+    target = executable_target(op) or known
+    if table is None or target is None or tuned_kind(op) != CONTRACTION:
+        return None
+    return table.find(target, CONTRACTION, read_linalg_shape(op))
+
+
+def _listed_tile(op: ir.Operation, shape: LinalgShape) -> ContractionTile:
+    loops = _loops(op, shape)
+    extents = [shape.sizes[loop] for loop in (loops.rows, loops.columns, loops.terms)]
+    tile = None if None in extents else results_tile(shape.results, *extents, shape.element_types[0])
     if tile is None:
         raise NoMatch("no tile divides its loops; IREE's default is kept", op)
-    return target, results_attributes(tile, len(sizes), rows, columns, terms, len(op.results), element)
+    return tile
+
+
+def _loops(op: ir.Operation, shape: LinalgShape) -> ContractionLoops:
+    loops = contraction_loops(shape)
+    if loops is None or (loops.batch and shape.results > 1):
+        raise NoMatch("its loops are not those of a contraction of one operand with several", op)
+    return loops
+
+
+def _attributes(op: ir.Operation, shape: LinalgShape, tile: ContractionTile) -> dict[str, ir.Attribute]:
+    return results_attributes(tile, _loops(op, shape), len(shape.sizes), shape.results, shape.element_types[0])
 
 
 def _contracts_for_several(op: ir.Operation) -> bool:
     maps = indexing_maps(op) or []
-    return len(op.results) > 1 and len(maps[-1].results) < maps[-1].n_dims
+    return op.name == "linalg.generic" and len(op.results) > 1 and len(maps[-1].results) < maps[-1].n_dims
 
 
 @dataclass(frozen=True)
-class ConfigureContractionsPass(Pass):
+class ConfigureContractionsPass(TunedPass):
     """Attach a lowering config to every contraction with several results."""
 
     name = "prepass-configure-contractions"
@@ -84,11 +107,15 @@ class ConfigureContractionsPass(Pass):
     phase = "executable-sources"
 
     def run(self, op: ir.Operation, context: PassContext) -> None:
-        contractions = filter(_contracts_for_several, walk_ops(op, "linalg.generic"))
-        for contraction, (target, attributes) in context.matches(
-            contractions, lambda contraction: _match_config(contraction, context.target)
+        table = self.tuning_table(context.target)
+        for contraction, (message, attributes) in context.matches(
+            find_ops(op, _is_candidate), lambda contraction: _match_config(contraction, context.target, table)
         ):
-            context.applied(contraction, f"configured for {target.name}")
+            context.applied(contraction, message)
             context.count("configured")
             for name, attribute in attributes.items():
                 contraction.attributes[name] = attribute
+
+
+def _is_candidate(op: ir.Operation) -> bool:
+    return _contracts_for_several(op) or tuned_kind(op) == CONTRACTION

@@ -16,19 +16,22 @@ import pytest
 import prepass
 from prepass.amdgpu.inputs import compile_to_assembly
 from prepass.ir.targets.gfx942 import AttentionTile
+from prepass.ir.targets.gfx942_contractions import ContractionTile
 from prepass.ir.targets.gfx942_misfits import attention_misfit
-from prepass.ir.targets.tuning_table import ATTENTION, Choice, Entry, read_tuning_table
+from prepass.ir.targets.tuning_table import ATTENTION, CONVOLUTION, Choice, Entry, read_tuning_table
+from prepass.pipeline.registry import default_registry
 from prepass.tuning.child import CompileProcess, Outcome
 from prepass.tuning.evaluate import Request, evaluate
 from prepass.tuning.executors import DaskExecutor, LocalExecutor
 from prepass.tuning.extract import extract
 from prepass.tuning.op_text import op_module
-from prepass.tuning.space import configs, nearest, picked
+from prepass.tuning.space import configs, kernels, nearest, picked, start
 from prepass.tuning.store import Store
 from prepass.tuning.sweep import Sweep
 
 from .conftest import GFX942, LLVM_CPU
 from .test_configure_attention import attention_op
+from .test_select_kernels import product
 
 OP = "attention:batch=2,m=128,k1=32,k2=128"
 LARGE = "attention:batch=20,m=4096,k1=64,k2=4096"
@@ -257,6 +260,48 @@ def test_the_space_has_the_picked_config_and_fits():
         assert len(space) == len(set(space)) > 40
         assert all(attention_misfit(config, op.shape) is None for config in space)
         assert nearest(space, centre)[0] == centre
+
+
+@pytest.mark.parametrize(
+    ("tile", "chains"),
+    [(ContractionTile(64, 64, 32), 4), (ContractionTile(128, 64, 64, 4, 1, "MFMA_F32_32x32x8", 0), 2)],
+    ids=str,
+)
+def test_terms_of_an_iteration(tile, chains):
+    """Each wave has so many sums, and all of its MFMAs together do all of its work."""
+    (op,) = extract(product(256, 256, 512), flags=GFX942).ops
+    price = evaluate(request(op, Choice(tile)))
+    waves = tile.row_waves * tile.column_waves
+    size, terms = (int(part) for part in tile.intrinsic.split("_")[-1].split("x")[1:])
+    cycles = {16: 16, 32: 32}[size]
+    assert tile.rows * tile.columns // waves // size**2 == chains
+    total = chains * 512 // terms * cycles
+    # One part of a pipelined loop's work is around it.
+    inside = price.iterations * price.mfma
+    assert inside <= total
+    assert (total - inside) % (chains * cycles) == 0
+    assert inside == total or tile.stages == 2
+
+
+def test_kernels_are_candidates():
+    (op,) = extract(product(128, 64, 64), flags=GFX942).ops
+    assert Choice(kernel="direct-matmul") in start(op.kind, op.shape)
+    price = evaluate(request(op, Choice(kernel="direct-matmul")))
+    assert (price.workgroups, price.waves, price.lds_bytes) == (2, 4, 0)
+    with pytest.raises(prepass.PrepassError, match="the choice was not taken: direct-matmul: M is 48"):
+        (other,) = extract(product(48, 64, 64), flags=GFX942).ops
+        evaluate(request(other, Choice(kernel="direct-matmul")))
+
+
+def test_parameters_of_kernels_are_candidates():
+    choices = [choice for choice in kernels(CONVOLUTION) if choice.kernel == "convolution"]
+    assert choices[0] == Choice(kernel="convolution")
+    assert len({choice.parameters for choice in choices}) == len(choices) >= 3
+    source = default_registry().kernel("convolution").examples()[0].source
+    (op,) = extract(source, flags=GFX942).ops
+    prices = {choice: evaluate(request(op, choice)) for choice in choices}
+    assert len({price.lds_bytes for price in prices.values()}) > 1
+    assert min(price.cycles for price in prices.values()) < evaluate(request(op, Choice())).cycles
 
 
 def test_equal_dispatches_are_one():

@@ -72,7 +72,8 @@ OPTIONS:
                                  ops stays. `--prepass-tuning-table=<file>` of prepass-compile uses it
   --outcomes=<file>              What has been compiled, so that it is not again: after an end of any kind, the same
                                  command goes on (default: <table>.outcomes)
-  --op=<glob>                    Only ops in dispatches whose name matches; may be given several times
+  --op=<glob>                    Only ops of a kind (attention, contraction, convolution), or in dispatches, whose
+                                 name matches; may be given several times
   --limit=<n>                    Ways to try for each op (default: 200)
   --jobs=<n>                     Compile so many at once, each in a process (default: one for each CPU)
   --scheduler=<address>          Compile on the workers of a Dask cluster that runs: tcp://host:8786
@@ -173,11 +174,15 @@ def _extract(command_line: CommandLine, flags: Sequence[str]) -> Extraction:
 
 def _chosen(found: Extraction, command_line: CommandLine) -> list[TunedOp]:
     globs = command_line.values.get("op", ["*"])
-    ops = [op for op in found.ops if any(fnmatch.fnmatchcase(d.name, g) for d in op.dispatches for g in globs)]
+    ops = [op for op in found.ops if any(fnmatch.fnmatchcase(name, glob) for name in _names(op) for glob in globs)]
     if not ops:
         names = ", ".join(op.name for op in found.ops) or "none"
         raise PrepassError(f"no op to tune; ops that can be tuned are {names}")
     return ops
+
+
+def _names(op: TunedOp) -> list[str]:
+    return [op.kind, *(dispatch.name for dispatch in op.dispatches)]
 
 
 def _print_skipped(found: Extraction) -> None:

@@ -18,7 +18,7 @@ _NAMES = {int: "a whole number", float: "a number", str: "a string", bool: "true
 
 def to_record(value: Any) -> dict[str, Any]:
     """A dataclass as JSON has it."""
-    return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
 
 
 def from_record(record_type: type[Record], record: object) -> Record:
@@ -41,14 +41,20 @@ def from_record(record_type: type[Record], record: object) -> Record:
     return record_type(**{name: _checked(name, hints[name], value) for name, value in record.items()})
 
 
-def _plain(value: Any) -> Any:
-    return [_plain(item) for item in value] if isinstance(value, tuple) else value
+def plain(value: Any) -> Any:
+    """A value as JSON has it: lists for tuples."""
+    return [plain(item) for item in value] if isinstance(value, tuple) else value
 
 
 def _checked(name: str, annotation: Any, value: Any) -> Any:
     if not _fits(annotation, value):
         raise PrepassError(f"'{name}' takes {_describe(annotation)}, not {value!r}")
-    return tuple(value) if isinstance(value, list) else value
+    return frozen(value)
+
+
+def frozen(value: Any) -> Any:
+    """A value of JSON that can be hashed: tuples for lists."""
+    return tuple(frozen(item) for item in value) if isinstance(value, list) else value
 
 
 def _fits(annotation: Any, value: Any) -> bool:

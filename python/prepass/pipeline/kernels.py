@@ -10,12 +10,15 @@ from iree.compiler import ir
 
 from prepass.errors import PrepassError, did_you_mean
 from prepass.ir.kernels.kernel import Kernel
+from prepass.ir.records import plain
+from prepass.ir.targets.tuning_table import Choice
 from prepass.pipeline.options import OptionError
 from prepass.pipeline.registry import default_registry
 from prepass.pipeline.resolve import ROOT, Element, Nest, PythonPass, resolve_pipeline
 
 SELECT_KERNELS = "prepass-select-kernels"
-WORDS = ("none", "default", "all")
+# `tuned` are those that a tuning table names.
+WORDS = ("none", "default", "all", "tuned")
 
 
 def check_kernels(names: Sequence[str]) -> None:
@@ -32,12 +35,24 @@ def check_kernels(names: Sequence[str]) -> None:
 def chosen_kernels(names: Sequence[str]) -> list[Kernel]:
     """The kernels that are asked for, in the order in which they are tried."""
     registry = default_registry()
-    if tuple(names) == ("none",):
+    if tuple(names) in (("none",), ("tuned",)):
         return []
     if tuple(names) in (("all",), ("default",)):
         kernels = [registry.kernel(name) for name in registry.kernel_names()]
         return [kernel for kernel in kernels if kernel.by_default or tuple(names) == ("all",)]
     return [registry.kernel(name) for name in names]
+
+
+def tuned_kernel(choice: Choice) -> Kernel:
+    """The kernel that a tuning table chooses. Raises PrepassError when there is none, or none with such parameters."""
+    kernel = default_registry().kernel(choice.kernel)
+    for name, value in choice.parameters:
+        if name not in kernel.tunable:
+            near = did_you_mean(name, kernel.tunable)
+            raise PrepassError(f"kernel '{choice.kernel}' has no parameter '{name}'{near}")
+        if value not in kernel.tunable[name]:
+            raise PrepassError(f"kernel '{choice.kernel}' has no '{name}' of {plain(value)}")
+    return dataclasses.replace(kernel, **dict(choice.parameters))
 
 
 def parse_kernels(kernels: str | Sequence[str]) -> tuple[str, ...]:
@@ -63,7 +78,7 @@ def resolve_with_kernels(text: str, kernels: str | Sequence[str] | None, context
     names = parse_kernels(kernels)
     pipeline = _without_selection(pipeline or Nest(ROOT, ()))
     pass_class = registry.find_pass(SELECT_KERNELS)
-    if pass_class is None or names == ("none",):
+    if pass_class is None:
         return pipeline
     selection = PythonPass(dataclasses.replace(pass_class(), kernels=names))
     return Nest(pipeline.anchor, (*pipeline.elements, selection))

@@ -11,7 +11,7 @@ class PassMethods:
         """Bring rotary embeddings to one form that vectorises."""
     def configure_attention(self, *, table: str = '') -> Pipeline:
         """Attach a lowering config to every attention op."""
-    def configure_contractions(self) -> Pipeline:
+    def configure_contractions(self, *, table: str = '') -> Pipeline:
         """Attach a lowering config to every contraction with several results."""
     def configure_rope(self) -> Pipeline:
         """Attach a lowering config to every rotary embedding that prepass has built."""
@@ -41,7 +41,7 @@ class PassMethods:
         """Accumulate in f32 or i32, and truncate once at the end."""
     def raise_attention(self, *, fill_limit: float = -10000.0) -> Pipeline:
         """Raise decomposed attention to `iree_linalg_ext.attention`."""
-    def select_kernels(self, *, kernels: tuple[str, ...] = ('default',)) -> Pipeline:
+    def select_kernels(self, *, table: str = '', kernels: tuple[str, ...] = ('default',)) -> Pipeline:
         """Compute ops by kernels of prepass where one fits."""
     def simplify_casts(self, *, mode: Literal['exact', 'fast'] = 'exact') -> Pipeline:
         """Remove casts that change nothing, and move the others to where they fuse."""

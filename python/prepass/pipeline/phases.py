@@ -10,8 +10,7 @@ from prepass.pipeline.registry import Registry
 from prepass.pipeline.resolve import ROOT, Element, Nest, PythonPass, python_passes
 from prepass.pipeline.tuned import TunedPass
 
-# In the order that they run in.
-_TUNED = ("prepass-configure-attention",)
+_TUNED = ("prepass-select-kernels", "prepass-configure-attention", "prepass-configure-contractions")
 
 
 def split_by_phase(pipeline: Nest, registry: Registry, tuning_table: str = "") -> dict[str, Nest]:
@@ -32,8 +31,8 @@ def split_by_phase(pipeline: Nest, registry: Registry, tuning_table: str = "") -
                 later.setdefault(follower.phase, {}).setdefault(name, follower())
     for name in _TUNED if tuning_table else ():
         tuned = registry.find_pass(name)
-        if tuned is not None:
-            later.setdefault(tuned.phase, {}).setdefault(name, tuned())
+        if tuned is not None and issubclass(tuned, TunedPass):
+            later.setdefault(tuned.phase, {}).setdefault(name, tuned.for_table(tuning_table))
     pipelines = {PREPROCESSING: Nest(ROOT, _without_later(pipeline.elements))}
     for phase, passes in later.items():
         pipelines[phase] = Nest(

@@ -23,6 +23,11 @@ class TunedPass(Pass):
         if self.table:
             read_tuning_table(self.table)
 
+    @classmethod
+    def for_table(cls, table: str) -> TunedPass:
+        """The pass that is added to a pipeline without it where a table is given: it does what the table says."""
+        return cls(table=table)
+
     def tuning_table(self, target: Target | None) -> TuningTable | None:
         """The table, None without one. Raises PrepassError when all of the program is for another target."""
         if not self.table:

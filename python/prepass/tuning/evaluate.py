@@ -15,15 +15,17 @@ from typing import Any
 from iree.compiler import ir
 from iree.compiler import version as compiler_version
 
+from prepass.amdgpu.figures import KernelFigures
 from prepass.amdgpu.inputs import compile_to_assembly
 from prepass.errors import PrepassError
 from prepass.ir.match import find_ops, walk_ops
+from prepass.ir.targets.attention_shape import AttentionShape
 from prepass.ir.targets.tuning_table import Choice, Entry, TuningTable, entry_from_record
 from prepass.pipeline.base import Remark, RemarkKind
-from prepass.pipeline.registry import default_registry
+from prepass.pipeline.kernels import tuned_kernel
 from prepass.tuning.extract import PHASE
 from prepass.tuning.price import PRICING, Price, price_kernel
-from prepass.tuning.space import reduction_extent
+from prepass.tuning.terms import terms_of_iteration
 
 # `partial_reduction` as well, in which a workgroup has one of several parts.
 _REDUCTION = re.compile(r"reduction = \[([\d, ]+)\]")
@@ -95,7 +97,7 @@ def evaluate(request: Request) -> Price:
         raise PrepassError(f"the choice was not taken: {'; '.join(seen.missed)}")
     if len(kernels) != 1 or seen.workgroups is None:
         raise PrepassError(f"expected one kernel with a grid of static size, found {len(kernels)}")
-    return price_kernel(kernels[0], seen.workgroups, _steps(request.entry, seen.tile))
+    return price_kernel(kernels[0], seen.workgroups, _steps(request.entry, seen.tile, kernels[0]))
 
 
 @dataclass
@@ -135,14 +137,21 @@ def _constant(value: ir.Value) -> int | None:
     return ir.IntegerAttr(owner.attributes["value"]).value if is_constant else None
 
 
-def _steps(entry: Entry, tile: int) -> int:
-    """How many iterations go through all that a wave adds up."""
-    tile = _kernel_step(entry.choice) if entry.choice.kernel else tile
-    if not tile:
+def _steps(entry: Entry, tile: int, kernel: KernelFigures) -> float:
+    """How many iterations of the hottest loop go through all that a wave adds up."""
+    if kernel.hottest is None:
+        return 0
+    if isinstance(entry.shape, AttentionShape):
+        tile = _kernel_step(entry.choice) or tile
+        steps = -(-(entry.shape.k2 or 0) // tile) if tile else 0
+    else:
+        # MFMAs tell it for whatever made the code: IREE's configs are in several units. A loop may do several steps.
+        terms = terms_of_iteration(kernel)
+        steps = (entry.shape.reduction_extent or 0) / terms if terms else 0
+    if not steps:
         raise PrepassError("it cannot be told how often its loop runs")
-    return -(-reduction_extent(entry) // tile)
+    return steps
 
 
 def _kernel_step(choice: Choice) -> int:
-    steps = list(default_registry().kernel(choice.kernel).description.step.values())
-    return int(steps[0]) if len(steps) == 1 else 0
+    return math.prod(tuned_kernel(choice).description.step.values()) if choice.kernel else 0

@@ -16,11 +16,13 @@ from prepass.amdgpu.cost import Cycles, LoopCost
 from prepass.amdgpu.figures import KernelFigures
 from prepass.amdgpu.machine import Machine
 from prepass.errors import PrepassError
+from prepass.ir.targets.tuning_table import ATTENTION
 
 # Raise it when what is priced changes, so that what was stored before is priced anew.
-PRICING = 1
-# The cost model lets units overlap. It takes the instructions of another wave to keep them busy.
-FEWEST_WAVES = 2
+PRICING = 2
+# The cost model lets units overlap. In attention each step of a wave waits for the one before, so that takes another
+# wave; the loops of contractions load ahead and their steps are independent, so that one wave keeps units busy.
+_FEWEST_WAVES = {ATTENTION: 2}
 
 
 @dataclass(frozen=True)
@@ -62,10 +64,9 @@ class Price:
         """Whether registers, or arrays, are in memory."""
         return self.spills > 0 or self.scratch_bytes > 0
 
-    @property
-    def rank(self) -> tuple[float, ...]:
+    def rank(self, kind: str) -> tuple[float, ...]:
         """Lower is better: no spills, then enough waves for units to overlap, then cycles."""
-        few = self.waves_per_simd < FEWEST_WAVES
+        few = self.waves_per_simd < _FEWEST_WAVES.get(kind, 1)
         return (self.spilling, few, self.cycles, self.serial_cycles, -self.waves_per_simd)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from rich.table import Table
 
+from prepass.ir.targets.attention_shape import AttentionShape
 from prepass.ir.targets.tuning_table import Shape
 from prepass.tuning.extract import TunedOp
 from prepass.tuning.price import Price
@@ -35,7 +36,10 @@ def results_table(results: Sequence[OpResult]) -> Table:
 
 
 def shape_text(shape: Shape) -> str:
-    """The sizes of an op in a few words: "20x4096x64x64x4096 f16"."""
+    """The sizes of an op in a few words: "20x4096x64x64x4096 f16", the loops of other ops as they are."""
+    if not isinstance(shape, AttentionShape):
+        types = "x".join(dict.fromkeys(shape.element_types))
+        return f"{'x'.join(map(str, shape.sizes))} {types}" + (f" {shape.results} results" if shape.results > 1 else "")
     sizes = [*shape.batch, shape.m, shape.n, shape.k1, shape.k2]
     flags = [name for name in ("value_transposed", "key_transposed", "masked") if getattr(shape, name)]
     return " ".join(["x".join(map(str, sizes)), shape.element_type, *flags])

@@ -16,7 +16,7 @@ from prepass.tuning.evaluate import Request
 from prepass.tuning.executors import Executor
 from prepass.tuning.extract import TunedOp
 from prepass.tuning.price import Price
-from prepass.tuning.space import configs, nearest, picked, start
+from prepass.tuning.space import centre, configs, kernels, nearest, picked, start
 from prepass.tuning.store import Store
 
 ROUND = 40
@@ -30,6 +30,7 @@ class Candidate:
       weights: How often each dispatch is in the program.
     """
 
+    kind: str
     choice: Choice
     outcomes: tuple[Outcome, ...]
     weights: tuple[int, ...]
@@ -47,7 +48,7 @@ class Candidate:
     @property
     def rank(self) -> tuple[float, ...]:
         """Lower is better: `Price.rank` over all dispatches, each as often as it is in the program."""
-        ranks = [outcome.price.rank for outcome in self.outcomes if outcome.price]
+        ranks = [outcome.price.rank(self.kind) for outcome in self.outcomes if outcome.price]
         if self.reason:
             return (float("inf"),)
         # Of spills and of too few waves the worst dispatch counts, of cycles all do.
@@ -139,7 +140,7 @@ class Sweep:
             self.on_progress(0, 1)
         for op, choice, several in requests:
             outcomes = tuple(self.store.get(request.key) or Outcome(None, "failed") for request in several)
-            yield op, Candidate(choice, outcomes, tuple(op.dispatches.values()))
+            yield op, Candidate(op.kind, choice, outcomes, tuple(op.dispatches.values()))
 
     def _requests(self, op: TunedOp, choice: Choice) -> list[Request]:
         entry = Entry(op.kind, op.shape, choice)
@@ -154,19 +155,25 @@ class _Search:
     """
 
     def __init__(self, op: TunedOp, limit: int) -> None:
-        self._untried = configs(op.kind, op.shape)
+        self._op = op
+        self._configs = configs(op.kind, op.shape)
+        self._kernels = kernels(op.kind)
         self._left = limit
         self.round: list[Choice] = []
         self._take(start(op.kind, op.shape))
 
     def advance(self, result: OpResult) -> None:
-        """Choose the next round by what was found so far."""
-        best = next((c.choice.config for c in result.top(len(result.candidates)) if c.choice.config), None)
-        ordered = nearest(self._untried, best or self._untried[0]) if self._untried else []
-        self._take([Choice(config) for config in ordered[:ROUND]])
+        """Choose the next round by what was found so far: members of kernels that fit, and configs near the best."""
+        good = [candidate.choice for candidate in result.top(len(result.candidates))]
+        fitting = {choice.kernel for choice in good if choice.kernel}
+        members = [choice for choice in self._kernels if choice.kernel in fitting][: ROUND // 2]
+        middle = next((choice.config for choice in good if choice.config), centre(self._op.kind, self._op.shape))
+        ordered = nearest(self._configs, middle) if middle else self._configs
+        self._take([*members, *(Choice(config) for config in ordered[: ROUND - len(members)])])
 
     def _take(self, choices: list[Choice]) -> None:
         self.round = choices[: self._left]
         self._left -= len(self.round)
-        taken = {choice.config for choice in self.round}
-        self._untried = [config for config in self._untried if config not in taken]
+        taken = set(self.round)
+        self._configs = [config for config in self._configs if Choice(config) not in taken]
+        self._kernels = [choice for choice in self._kernels if choice not in taken]

@@ -25,20 +25,32 @@ from dataclasses import dataclass
 from iree.compiler import ir
 
 from prepass.ir.targets.attention_shape import load_dialects
+from prepass.ir.targets.linalg_shape import ContractionLoops
 
 # A matrix instruction takes 16 rows; for fewer, IREE makes kernels that reduce in vectors.
 MFMA_ROWS = 16
+_LANES = 64
 # Below this a kernel takes less time than to launch it: 4 MiB are 1 µs at the 4 TB/s of the memory.
 LAUNCH_BOUND_BYTES = 4 << 20
 
 
 @dataclass(frozen=True)
 class ContractionTile:
-    """What one workgroup of four waves computes of each result, and how deep a step is."""
+    """What one workgroup computes of each result, and how deep a step is.
+
+    Attributes:
+      row_waves, column_waves: How its waves share the rows and the columns.
+      intrinsic: An `MMAIntrinsic` or `VirtualMMAIntrinsic` without its element type.
+      stages: Stages of the software pipeline, 0 for none.
+    """
 
     rows: int
     columns: int
     depth: int
+    row_waves: int = 2
+    column_waves: int = 2
+    intrinsic: str = "MFMA_F32_16x16x16"
+    stages: int = 2
 
 
 _TILES: dict[int, tuple[ContractionTile, ...]] = {
@@ -58,27 +70,29 @@ def results_tile(results: int, rows: int, columns: int, depth: int, element_type
 
 
 def results_attributes(
-    tile: ContractionTile, loops: int, rows: int, columns: int, depth: int, results: int, element_type: str
+    tile: ContractionTile, loops: ContractionLoops, count: int, results: int, element_type: str
 ) -> dict[str, ir.Attribute]:
-    """The lowering config of a contraction over `loops` loops, of which three, given by number, are tiled."""
+    """The lowering config of a contraction over `count` loops, of which three are tiled and the others taken singly."""
     load_dialects("iree_codegen", "iree_gpu")
-    workgroup, reduction, waves = [1] * loops, [0] * loops, [1] * loops
-    workgroup[rows], workgroup[columns], workgroup[depth] = tile.rows, tile.columns, 0
-    reduction[depth] = tile.depth
-    waves[rows], waves[columns] = 2, 2
+    workgroup, reduction, waves = [1] * count, [0] * count, [1] * count
+    workgroup[loops.rows], workgroup[loops.columns], workgroup[loops.terms] = tile.rows, tile.columns, 0
+    reduction[loops.terms] = tile.depth
+    waves[loops.rows], waves[loops.columns] = tile.row_waves, tile.column_waves
     operands = list(range(1 + results))
     copies = ", ".join(["#iree_gpu.derived_thread_config"] * len(operands))
-    intrinsic = {"f16": "MFMA_F32_16x16x16_F16", "bf16": "MFMA_F32_16x16x16_BF16"}[element_type]
+    kind = "virtual_mma_layout" if tile.intrinsic.startswith("V") else "mma_layout"
     # The attributes of iree_gpu have no Python builders that take all of these.
     config = (
-        f"#iree_gpu.lowering_config<{{mma_kind = #iree_gpu.mma_layout<{intrinsic}>, promote_operands = {operands}, "
-        f"promotion_types = [{copies}], reduction = {reduction}, "
-        f"subgroup_basis = [{waves}, {list(range(loops))}], workgroup = {workgroup}}}>"
+        f"#iree_gpu.lowering_config<{{mma_kind = #iree_gpu.{kind}<{tile.intrinsic}_{element_type.upper()}>, "
+        f"promote_operands = {operands}, promotion_types = [{copies}], reduction = {reduction}, "
+        f"subgroup_basis = [{waves}, {list(range(count))}], workgroup = {workgroup}}}>"
     )
+    prefetch = f"prefetch_num_stages = {tile.stages}, " if tile.stages else ""
+    threads = tile.row_waves * tile.column_waves * _LANES
+    options = f"#iree_gpu.pipeline_options<{prefetch}no_reduce_shared_memory_bank_conflicts = false>"
     translation = (
-        "<pipeline = #iree_gpu.pipeline<VectorDistribute> workgroup_size = [256, 1, 1] subgroup_size = 64, "
-        "{gpu_pipeline_options = #iree_gpu.pipeline_options<prefetch_num_stages = 2, "
-        "no_reduce_shared_memory_bank_conflicts = false>}>"
+        f"<pipeline = #iree_gpu.pipeline<VectorDistribute> workgroup_size = [{threads}, 1, 1] "
+        f"subgroup_size = {_LANES}, {{gpu_pipeline_options = {options}}}>"
     )
     info = f"#iree_codegen.compilation_info<lowering_config = {config}, translation_info = {translation}>"
     return {"compilation_info": ir.Attribute.parse(info)}

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""gfx942: which attention tiles can be for a shape at all, by what is known to fail or to be left out of the model."""
+"""gfx942: which tiles can be for an op at all, by what is known to fail."""
 
 from __future__ import annotations
 
 from prepass.ir.targets.attention_shape import AttentionShape
 from prepass.ir.targets.gfx942 import AttentionTile, copies_evenly
+from prepass.ir.targets.gfx942_contractions import ContractionTile
+from prepass.ir.targets.linalg_shape import LinalgShape, contraction_loops
 
 MOST_WAVES = 16
 # Registers are divided among so many waves at most.
@@ -42,11 +44,45 @@ def attention_misfit(tile: AttentionTile, shape: AttentionShape) -> str | None:
     return _numbers_misfit(tile) or _extents_misfit(tile, shape, sizes[tile.qk])
 
 
+def contraction_misfit(tile: ContractionTile, shape: LinalgShape) -> str | None:
+    """Why a tile cannot be for a contraction, as a clause, or None where nothing is known against it."""
+    sizes = _INTRINSICS.get(shape.element_types[0])
+    loops = contraction_loops(shape)
+    if sizes is None or len(set(shape.element_types[: -shape.results])) != 1:
+        return f"there is no tile for {' and '.join(dict.fromkeys(shape.element_types[: -shape.results]))}"
+    if loops is None:
+        return "its loops are not those of a contraction"
+    if tile.intrinsic not in sizes:
+        return f"'{tile.intrinsic}' is no MFMA for {shape.element_types[0]}; there are {', '.join(sizes)}"
+    if min(tile.row_waves, tile.column_waves) < 1:
+        return "rows and columns have one wave or more"
+    if misfit := _workgroup_misfit(tile.row_waves * tile.column_waves, tile.stages):
+        return misfit
+    size, terms = sizes[tile.intrinsic], int(tile.intrinsic.rpartition("x")[2])
+    parts = {
+        "rows": (tile.rows, tile.row_waves * size, shape.sizes[loops.rows]),
+        "columns": (tile.columns, tile.column_waves * size, shape.sizes[loops.columns]),
+        "depth": (tile.depth, terms, shape.sizes[loops.terms]),
+    }
+    for name, (extent, multiple, whole) in parts.items():
+        if extent < 1 or extent % multiple:
+            return f"a tile of {extent} {name} is no multiple of {multiple}"
+        if whole is None or whole % extent:
+            return f"a tile of {extent} {name} does not divide {whole if whole is not None else 'a dynamic loop'}"
+    return None
+
+
+def _workgroup_misfit(waves: int, stages: int) -> str | None:
+    if not 1 <= waves <= MOST_WAVES:
+        return f"a workgroup has 1 to {MOST_WAVES} waves, not {waves}"
+    if stages not in STAGES:
+        return f"a pipeline has {' or '.join(map(str, STAGES))} stages, not {stages}"
+    return None
+
+
 def _numbers_misfit(tile: AttentionTile) -> str | None:
-    if not 1 <= tile.waves <= MOST_WAVES:
-        return f"a workgroup has 1 to {MOST_WAVES} waves, not {tile.waves}"
-    if tile.stages not in STAGES:
-        return f"a pipeline has {' or '.join(map(str, STAGES))} stages, not {tile.stages}"
+    if misfit := _workgroup_misfit(tile.waves, tile.stages):
+        return misfit
     if not 1 <= tile.waves_per_simd <= MOST_WAVES_PER_SIMD:
         return f"a SIMD has 1 to {MOST_WAVES_PER_SIMD} waves, not {tile.waves_per_simd}"
     return None

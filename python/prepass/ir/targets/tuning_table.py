@@ -9,7 +9,8 @@ A table is JSON, for one target and one version of IREE:
        "choice": {"config": {"waves": 4, "rows": 32, "keys": 64, ...}},
        "price": {...}}]}
 
-A choice is a config, a kernel `{"kernel": "name"}`, or `{}` for IREE's own. The price is for people.
+A choice is a config, a kernel `{"kernel": "name"}`, with `"parameters"` for one of a family, or `{}` for IREE's own.
+The price is for people.
 """
 
 from __future__ import annotations
@@ -23,19 +24,23 @@ from typing import Any
 from iree.compiler import version as compiler_version
 
 from prepass.errors import PrepassError, did_you_mean
-from prepass.ir.records import from_record, to_record
+from prepass.ir.records import from_record, frozen, plain, to_record
 from prepass.ir.targets.attention_shape import AttentionShape
 from prepass.ir.targets.gfx942 import AttentionTile
-from prepass.ir.targets.gfx942_misfits import attention_misfit
+from prepass.ir.targets.gfx942_contractions import ContractionTile
+from prepass.ir.targets.gfx942_misfits import attention_misfit, contraction_misfit
+from prepass.ir.targets.linalg_shape import LinalgShape
 from prepass.ir.targets.target import Target
 
 FORMAT = "prepass-tuning-table"
 VERSION = 1
-ATTENTION = "attention"
+ATTENTION, CONTRACTION, CONVOLUTION = "attention", "contraction", "convolution"
 TARGETS = ("gfx942",)
 
-Shape = AttentionShape
-Config = AttentionTile
+Shape = AttentionShape | LinalgShape
+Config = AttentionTile | ContractionTile
+# Values of a kernel's parameters, by name.
+Parameters = tuple[tuple[str, Any], ...]
 
 
 @dataclass(frozen=True)
@@ -44,16 +49,20 @@ class OpKind:
 
     Attributes:
       shape: The dataclass that describes an op.
-      config: The dataclass of its lowering config.
+      config: The dataclass of its lowering config, None where only kernels can be chosen.
       misfit: Why a config cannot be for a shape, None where nothing is known against it.
     """
 
     shape: type
-    config: type
+    config: type | None
     misfit: Callable[[Any, Any], str | None]
 
 
-KINDS = {ATTENTION: OpKind(AttentionShape, AttentionTile, attention_misfit)}
+KINDS = {
+    ATTENTION: OpKind(AttentionShape, AttentionTile, attention_misfit),
+    CONTRACTION: OpKind(LinalgShape, ContractionTile, contraction_misfit),
+    CONVOLUTION: OpKind(LinalgShape, None, lambda config, shape: None),
+}
 
 
 @dataclass(frozen=True)
@@ -62,17 +71,22 @@ class Choice:
 
     config: Config | None = None
     kernel: str = ""
+    parameters: Parameters = ()
 
     def record(self) -> dict[str, Any]:
         """As JSON has it."""
         if self.config is not None:
             return {"config": to_record(self.config)}
-        return {"kernel": self.kernel} if self.kernel else {}
+        if not self.kernel:
+            return {}
+        parameters = {name: plain(value) for name, value in self.parameters}
+        return {"kernel": self.kernel, **({"parameters": parameters} if parameters else {})}
 
     def __str__(self) -> str:
         if self.config is not None:
             return " ".join(f"{name}={_short(value)}" for name, value in to_record(self.config).items())
-        return f"kernel {self.kernel}" if self.kernel else "IREE's default"
+        given = "".join(f" {name}={_short(value)}" for name, value in self.parameters)
+        return f"kernel {self.kernel}{given}" if self.kernel else "IREE's default"
 
 
 @dataclass(frozen=True)
@@ -191,15 +205,20 @@ def entry_from_record(record: object) -> Entry:
 
 
 def _choice(kind: OpKind, record: object) -> Choice:
-    if not isinstance(record, dict) or not set(record) <= {"config", "kernel"} or len(record) > 1:
-        raise PrepassError("expected {'config': …}, {'kernel': …} or {}")
+    names = set(record) if isinstance(record, dict) else {"?"}
+    if names not in ({"config"}, {"kernel"}, {"kernel", "parameters"}, set()):
+        raise PrepassError("expected {'config': …}, {'kernel': …}, {'kernel': …, 'parameters': …} or {}")
     if "config" in record:
+        if kind.config is None:
+            raise PrepassError("there are no configs for such ops")
         return Choice(config=from_record(kind.config, record["config"]))
-    kernel = record.get("kernel", "")
-    if not isinstance(kernel, str):
-        raise PrepassError(f"'kernel' takes a string, not {kernel!r}")
-    return Choice(kernel=kernel)
+    kernel, parameters = record.get("kernel", ""), record.get("parameters", {})
+    if not isinstance(kernel, str) or ("kernel" in names and not kernel):
+        raise PrepassError(f"'kernel' takes a name, not {kernel!r}")
+    if not isinstance(parameters, dict):
+        raise PrepassError(f"'parameters' takes an object, not {parameters!r}")
+    return Choice(kernel=kernel, parameters=tuple((name, frozen(value)) for name, value in parameters.items()))
 
 
-def _short(value: object) -> object:
-    return str(value).lower() if isinstance(value, bool) else value
+def _short(value: object) -> str:
+    return json.dumps(plain(value), separators=(",", ":")).strip('"')
