@@ -165,6 +165,22 @@ def test_a_part_against_numpy(inner, first, size):
     assert np.array_equal(found.view(np.uint32)[..., rest], bits[..., rest])
 
 
+@pytest.mark.parametrize("inner", ["rotate_half", "strided_slices"])
+def test_a_part_of_the_keys_of_a_joined_projection(inner):
+    """Heads and channels are one dim, and so are those of query, key and value."""
+    rng, graph = np.random.default_rng(0), Graph()
+    tokens, heads, channels = 5, 3, 32
+    flat = graph.argument(rng.normal(size=(tokens, heads * 3 * channels)), "f32")
+    joined = graph.reshape(flat, [[0], [1, 2]], (tokens, heads, 3 * channels))
+    keys = graph.slice(joined, 2, channels, channels)
+    expected = partial(Rope(graph, keys, "thd", rng.uniform(0, 6, (tokens, channels // 2))), FORMS[inner], 0, 8)
+    source = graph.module(expected)
+    result = canonicalize(source)
+    assert result.counters["canonicalized"] == 1
+    assert "tensor.concat" not in result.after
+    assert compare(run(source, graph.inputs(), PIPELINE), [expected.array]).within(TOLERANCES["f32"])
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_forms_and_near_misses_side_by_side(seed):
     """Random spellings in one program, some of them no rotations: all results stay right."""

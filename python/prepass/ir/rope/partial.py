@@ -81,8 +81,9 @@ def _match_row(rotation: Rotation, window: Window, others: Sequence[Window], con
     rows = tuple(at(axis) for axis in rotation.rows)
     for other, count in others:
         axis = Axis(count)
-        found = _read(Element(rotation.result, (*rows, at(axis) + constant(other))), rotation.source)
-        if found != (*rotation.low[:-1], at(axis) + constant(other + row.shift)):
+        channel = at(axis) + constant(other)
+        found = _read(Element(rotation.result, (*rows, channel)), rotation.source)
+        if found != row.source_element(rotation, channel).places:
             raise NotARotation(OTHER_ROWS, (concat,))
     packed = rotation.interleaved
     width = replace(rotation, row=row).block_width(packed=packed)

@@ -33,8 +33,13 @@ class Row:
     def element(self, rotation: Rotation, block: Axis, inside: Axis, *, packed: bool) -> Element:
         """The channel of the source at a position in a block, or the first of the pair there."""
         step = 2 if packed else 1
-        place = at(block).scaled((inside.extent or 1) * step) + at(inside).scaled(step)
-        return Element(rotation.source, (*rotation.low[:-1], place + constant(self.shift)))
+        return self.source_element(rotation, at(block).scaled((inside.extent or 1) * step) + at(inside).scaled(step))
+
+    def source_element(self, rotation: Rotation, channel: Place) -> Element:
+        """Where the source has a channel of the result; its last dim may count more than channels, such as heads."""
+        *rows, last = rotation.low
+        others = Place(tuple(term for term in last.terms if term[0] is not rotation.half), self.shift)
+        return Element(rotation.source, (*rows, others + channel))
 
 
 @dataclass(frozen=True)
