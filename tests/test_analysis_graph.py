@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Lanes of a drawn graph, and ops that are followed by numbers in their locations."""
 
+from pathlib import Path
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from iree.compiler import ir
@@ -17,6 +19,8 @@ from prepass.pipeline.base import Remark, RemarkKind
 from prepass.pipeline.registry import default_registry
 
 from .conftest import ADD
+
+ROOT = Path(__file__).resolve().parent.parent
 
 
 def node(number: int, producers: tuple[int, ...]) -> Node:
@@ -102,3 +106,11 @@ def test_a_pass_that_no_kind_is_made_for_has_an_issue_of_its_own_name():
     assert kind.name == "configure-attention"
     assert kind.concerns(remark, applied=True)
     assert list(kinds_of(["prepass-raise-attention", "prepass-strip-assertions"])) == list(PASS_ISSUES)
+
+
+def test_what_is_no_issue_is_told_by_reasons_that_passes_give():
+    """A reason that is worded anew would make an issue of what is none."""
+    folders = (ROOT / "passes", ROOT / "python" / "prepass" / "ir")
+    sources = "".join(path.read_text() for folder in folders for path in sorted(folder.rglob("*.py")))
+    told = [part for kind in PASS_ISSUES for part in (*kind.no_issue, *kind.messages)]
+    assert [part for part in told if part not in sources] == []

@@ -139,7 +139,7 @@ _CONVOLUTIONS = (
         "Padding that cannot fuse as it is written",
         "Written as a fill and an insertion, padding never fuses; as tensor.pad, right before what reads it, it can.",
         ("prepass-fold-padding",),
-        no_issue=("which is no padding",),
+        no_issue=("which is no padding", "two tensors are put into it"),
     ),
 )
 _OTHERS = (
