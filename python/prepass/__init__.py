@@ -6,6 +6,7 @@ vmfb = prepass.compile("model.mlir", pipeline="builtin.module(prepass-raise-atte
 """
 
 from prepass import turbine
+from prepass.analysis.analyze import analyze
 from prepass.compiler.api import compile
 from prepass.compiler.runtime import load, run
 from prepass.errors import CompileError, PassFailure, PipelineError, PrepassError
@@ -23,6 +24,7 @@ __all__ = [
     "Pipeline",
     "PipelineError",
     "PrepassError",
+    "analyze",
     "compile",
     "load",
     "option",
