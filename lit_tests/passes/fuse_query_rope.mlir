@@ -15,10 +15,22 @@
 // RUN: prepass-opt %s --split-input-file --pass-pipeline='builtin.module(prepass-fuse-query-rope)' \
 // RUN:   --prepass-remarks=missed 2>&1 | FileCheck %s --check-prefix=AUTO
 
+// What the targets decide.
+// RUN: prepass-compile %s --split-input-file --iree-hal-target-device=hip --iree-rocm-target=gfx942 \
+// RUN:   --compile-to=preprocessing --prepass-remarks=missed \
+// RUN:   --iree-preprocessing-pass-pipeline='builtin.module(prepass-fuse-query-rope)' 2>&1 | FileCheck %s --check-prefix=GFX942
+// RUN: prepass-compile %s --split-input-file --iree-hal-target-device=local --iree-llvmcpu-target-cpu=generic \
+// RUN:   --iree-hal-local-target-device-backends=llvm-cpu --compile-to=preprocessing --prepass-remarks=missed \
+// RUN:   --iree-preprocessing-pass-pipeline='builtin.module(prepass-fuse-query-rope)' 2>&1 | FileCheck %s --check-prefix=CPU
+
 // Halves in a query whose heads stand inside of the tokens, and a result that is transposed: both become maps.
 
 // NEVER: missed: the rotation stays outside: fuse=never [iree_linalg_ext.attention]
 // AUTO: missed: no target is known [iree_linalg_ext.attention]
+// GFX942-DAG: missed: fewer than 256 queries are rotated in no time, wherever that is [iree_linalg_ext.attention]
+// GFX942-DAG: missed: the query is rotated in blocks of channels that are no multiple of 16 [iree_linalg_ext.attention]
+// GFX942-DAG: missed: the number of queries is dynamic, which with a rotation takes more registers than there are
+// CPU: missed: a rotation in the attention gains nothing on llvm-cpu [iree_linalg_ext.attention]
 
 // CHECK-DAG: #[[$Q:.+]] = affine_map<(d0, d1, d2, d3, d4, d5) -> (d1, d0, d3, d4)>
 // CHECK-DAG: #[[$K:.+]] = affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d5, d3, d4)>
@@ -214,4 +226,118 @@ func.func @other_loops(%x: tensor<2x8x32xf32>, %k: tensor<2x8x32xf32>, %v: tenso
     iree_linalg_ext.yield %score : f32
   } -> tensor<2x8x32xf32>
   return %a : tensor<2x8x32xf32>
+}
+
+// -----
+
+// The first 16 of 32 channels, as blocks of 8: the channels are two loops, of 4 and of 8.
+
+// CHECK-DAG: #[[$Q:.+]] = affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d1, d3, d4)>
+// CHECK-LABEL: func.func @first_channels
+// CHECK-SAME: %[[X_IN:.+]]: tensor<2x512x32xf16>, %{{.+}}: {{.+}}, %{{.+}}: {{.+}}, %[[K_IN:.+]]: tensor<2x512x32xf16>
+// CHECK: %[[KEYS:.+]] = tensor.expand_shape %[[K_IN]] {{\[\[}}0], [1], [2, 3]] output_shape [2, 512, 4, 8]
+// CHECK: flow.dispatch.region
+// CHECK: %[[QUERY:.+]] = linalg.generic {{.*}} outs(%{{.+}} : tensor<2x512x4x8xf16>)
+// CHECK: iree_linalg_ext.attention <indexing_maps = [#[[$Q]],
+// CHECK-SAME: ins(%[[QUERY]], %[[KEYS]],
+// CHECK-LABEL: func.func @any_number
+// CHECK: flow.dispatch.region -> (tensor<2x?x32xf16>{%{{.+}}}) {
+#low = affine_map<(b, t, i) -> (b, t, i)>
+#row = affine_map<(b, t, i) -> (t, i)>
+#q = affine_map<(b, m, n, k, l) -> (b, m, k)>
+#k = affine_map<(b, m, n, k, l) -> (b, l, k)>
+#v = affine_map<(b, m, n, k, l) -> (b, n, l)>
+#s = affine_map<(b, m, n, k, l) -> ()>
+#o = affine_map<(b, m, n, k, l) -> (b, m, n)>
+func.func @first_channels(%x: tensor<2x512x32xf16>, %cos: tensor<512x8xf16>, %sin: tensor<512x8xf16>, %k: tensor<2x512x32xf16>, %v: tensor<2x32x512xf16>) -> tensor<2x512x32xf16> {
+  %scale = arith.constant 0.5 : f32
+  %out = tensor.empty() : tensor<2x512x32xf16>
+  %h = tensor.empty() : tensor<2x512x8xf16>
+  %x0 = tensor.extract_slice %x[0, 0, 0] [2, 512, 8] [1, 1, 1] : tensor<2x512x32xf16> to tensor<2x512x8xf16>
+  %x1 = tensor.extract_slice %x[0, 0, 8] [2, 512, 8] [1, 1, 1] : tensor<2x512x32xf16> to tensor<2x512x8xf16>
+  %rest = tensor.extract_slice %x[0, 0, 16] [2, 512, 16] [1, 1, 1] : tensor<2x512x32xf16> to tensor<2x512x16xf16>
+  %a = linalg.generic {indexing_maps = [#low, #row, #low], iterator_types = ["parallel", "parallel", "parallel"]} ins(%x0, %cos : tensor<2x512x8xf16>, tensor<512x8xf16>) outs(%h : tensor<2x512x8xf16>) {
+  ^bb0(%p: f16, %q: f16, %u: f16):
+    %y = arith.mulf %p, %q : f16
+    linalg.yield %y : f16
+  } -> tensor<2x512x8xf16>
+  %b = linalg.generic {indexing_maps = [#low, #row, #low], iterator_types = ["parallel", "parallel", "parallel"]} ins(%x1, %sin : tensor<2x512x8xf16>, tensor<512x8xf16>) outs(%h : tensor<2x512x8xf16>) {
+  ^bb0(%p: f16, %q: f16, %u: f16):
+    %y = arith.mulf %p, %q : f16
+    linalg.yield %y : f16
+  } -> tensor<2x512x8xf16>
+  %c = linalg.generic {indexing_maps = [#low, #row, #low], iterator_types = ["parallel", "parallel", "parallel"]} ins(%x1, %cos : tensor<2x512x8xf16>, tensor<512x8xf16>) outs(%h : tensor<2x512x8xf16>) {
+  ^bb0(%p: f16, %q: f16, %u: f16):
+    %y = arith.mulf %p, %q : f16
+    linalg.yield %y : f16
+  } -> tensor<2x512x8xf16>
+  %d = linalg.generic {indexing_maps = [#low, #row, #low], iterator_types = ["parallel", "parallel", "parallel"]} ins(%x0, %sin : tensor<2x512x8xf16>, tensor<512x8xf16>) outs(%h : tensor<2x512x8xf16>) {
+  ^bb0(%p: f16, %q: f16, %u: f16):
+    %y = arith.mulf %p, %q : f16
+    linalg.yield %y : f16
+  } -> tensor<2x512x8xf16>
+  %y0 = linalg.generic {indexing_maps = [#low, #low, #low], iterator_types = ["parallel", "parallel", "parallel"]} ins(%a, %b : tensor<2x512x8xf16>, tensor<2x512x8xf16>) outs(%h : tensor<2x512x8xf16>) {
+  ^bb0(%p: f16, %q: f16, %u: f16):
+    %y = arith.subf %p, %q : f16
+    linalg.yield %y : f16
+  } -> tensor<2x512x8xf16>
+  %y1 = linalg.generic {indexing_maps = [#low, #low, #low], iterator_types = ["parallel", "parallel", "parallel"]} ins(%c, %d : tensor<2x512x8xf16>, tensor<2x512x8xf16>) outs(%h : tensor<2x512x8xf16>) {
+  ^bb0(%p: f16, %q: f16, %u: f16):
+    %y = arith.addf %p, %q : f16
+    linalg.yield %y : f16
+  } -> tensor<2x512x8xf16>
+  %r = tensor.concat dim(2) %y0, %y1, %rest : (tensor<2x512x8xf16>, tensor<2x512x8xf16>, tensor<2x512x16xf16>) -> tensor<2x512x32xf16>
+  %o = iree_linalg_ext.attention <indexing_maps = [#q, #k, #v, #s, #o]> ins(%r, %k, %v, %scale : tensor<2x512x32xf16>, tensor<2x512x32xf16>, tensor<2x32x512xf16>, f32) outs(%out : tensor<2x512x32xf16>) {
+  ^bb0(%score: f32):
+    iree_linalg_ext.yield %score : f32
+  } -> tensor<2x512x32xf16>
+  return %o : tensor<2x512x32xf16>
+}
+
+// Any number of queries.
+func.func @any_number(%x: tensor<2x?x32xf16>, %cos: tensor<?x8xf16>, %sin: tensor<?x8xf16>, %k: tensor<2x512x32xf16>, %v: tensor<2x32x512xf16>) -> tensor<2x?x32xf16> {
+  %scale = arith.constant 0.5 : f32
+  %c1 = arith.constant 1 : index
+  %t = tensor.dim %x, %c1 : tensor<2x?x32xf16>
+  %out = tensor.empty(%t) : tensor<2x?x32xf16>
+  %h = tensor.empty(%t) : tensor<2x?x8xf16>
+  %x0 = tensor.extract_slice %x[0, 0, 0] [2, %t, 8] [1, 1, 1] : tensor<2x?x32xf16> to tensor<2x?x8xf16>
+  %x1 = tensor.extract_slice %x[0, 0, 8] [2, %t, 8] [1, 1, 1] : tensor<2x?x32xf16> to tensor<2x?x8xf16>
+  %rest = tensor.extract_slice %x[0, 0, 16] [2, %t, 16] [1, 1, 1] : tensor<2x?x32xf16> to tensor<2x?x16xf16>
+  %a = linalg.generic {indexing_maps = [#low, #row, #low], iterator_types = ["parallel", "parallel", "parallel"]} ins(%x0, %cos : tensor<2x?x8xf16>, tensor<?x8xf16>) outs(%h : tensor<2x?x8xf16>) {
+  ^bb0(%p: f16, %q: f16, %u: f16):
+    %y = arith.mulf %p, %q : f16
+    linalg.yield %y : f16
+  } -> tensor<2x?x8xf16>
+  %b = linalg.generic {indexing_maps = [#low, #row, #low], iterator_types = ["parallel", "parallel", "parallel"]} ins(%x1, %sin : tensor<2x?x8xf16>, tensor<?x8xf16>) outs(%h : tensor<2x?x8xf16>) {
+  ^bb0(%p: f16, %q: f16, %u: f16):
+    %y = arith.mulf %p, %q : f16
+    linalg.yield %y : f16
+  } -> tensor<2x?x8xf16>
+  %c = linalg.generic {indexing_maps = [#low, #row, #low], iterator_types = ["parallel", "parallel", "parallel"]} ins(%x1, %cos : tensor<2x?x8xf16>, tensor<?x8xf16>) outs(%h : tensor<2x?x8xf16>) {
+  ^bb0(%p: f16, %q: f16, %u: f16):
+    %y = arith.mulf %p, %q : f16
+    linalg.yield %y : f16
+  } -> tensor<2x?x8xf16>
+  %d = linalg.generic {indexing_maps = [#low, #row, #low], iterator_types = ["parallel", "parallel", "parallel"]} ins(%x0, %sin : tensor<2x?x8xf16>, tensor<?x8xf16>) outs(%h : tensor<2x?x8xf16>) {
+  ^bb0(%p: f16, %q: f16, %u: f16):
+    %y = arith.mulf %p, %q : f16
+    linalg.yield %y : f16
+  } -> tensor<2x?x8xf16>
+  %y0 = linalg.generic {indexing_maps = [#low, #low, #low], iterator_types = ["parallel", "parallel", "parallel"]} ins(%a, %b : tensor<2x?x8xf16>, tensor<2x?x8xf16>) outs(%h : tensor<2x?x8xf16>) {
+  ^bb0(%p: f16, %q: f16, %u: f16):
+    %y = arith.subf %p, %q : f16
+    linalg.yield %y : f16
+  } -> tensor<2x?x8xf16>
+  %y1 = linalg.generic {indexing_maps = [#low, #low, #low], iterator_types = ["parallel", "parallel", "parallel"]} ins(%c, %d : tensor<2x?x8xf16>, tensor<2x?x8xf16>) outs(%h : tensor<2x?x8xf16>) {
+  ^bb0(%p: f16, %q: f16, %u: f16):
+    %y = arith.addf %p, %q : f16
+    linalg.yield %y : f16
+  } -> tensor<2x?x8xf16>
+  %r = tensor.concat dim(2) %y0, %y1, %rest : (tensor<2x?x8xf16>, tensor<2x?x8xf16>, tensor<2x?x16xf16>) -> tensor<2x?x32xf16>
+  %o = iree_linalg_ext.attention <indexing_maps = [#q, #k, #v, #s, #o]> ins(%r, %k, %v, %scale : tensor<2x?x32xf16>, tensor<2x512x32xf16>, tensor<2x32x512xf16>, f32) outs(%out : tensor<2x?x32xf16>) {
+  ^bb0(%score: f32):
+    iree_linalg_ext.yield %score : f32
+  } -> tensor<2x?x32xf16>
+  return %o : tensor<2x?x32xf16>
 }
