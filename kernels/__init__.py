@@ -6,6 +6,7 @@ The first kernel of the table that matches an op is taken, so the better of two 
 
 KERNELS: dict[str, str] = {
     "convolution": "prepass.kernels.convolution.kernel:CONVOLUTION_KERNEL",
+    "skinny-matmul": "prepass.kernels.convolution.skinny_matmul:SKINNY_MATMUL",
     "staged-matmul": "prepass.kernels.convolution.staged_matmul:STAGED_MATMUL",
     "direct-matmul": "prepass.kernels.contraction.matmul:MATMUL",
 }

@@ -3,6 +3,6 @@
 
 `problem` says what is computed; `match`, `read_problem`, `steps` and `views` read it from a dispatch; `tile` cuts it to
 workgroups; `rewrite` makes the new body of the dispatch from `stage` (memory to LDS), `product` (LDS to sums) and
-`epilogue` (sums to memory), and `launch` its workgroup count. `implicit_product` joins these; `kernel` and
-`staged_matmul` are the kernels.
+`epilogue` (sums to memory), and `launch` its workgroup count. `implicit_product` joins these; `kernel`,
+`staged_matmul` and `skinny_matmul` are the kernels.
 """

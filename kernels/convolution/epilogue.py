@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from iree.compiler import ir
 from iree.compiler.dialects import vector
@@ -30,23 +30,14 @@ class Place:
     width: int
 
 
-@dataclass
+@dataclass(frozen=True)
 class Memory:
-    """The bindings of the dispatch, each as a buffer of one dim; and the vectors that many pixels share."""
+    """The bindings of the dispatch, each as a buffer of one dim."""
 
     buffers: Mapping[ir.Operation, ir.Value]
-    shared: dict[tuple[ir.Operation, int, ir.Value], ir.Value] = field(default_factory=dict)
 
     def read(self, operand: Stored, place: Place) -> ir.Value:
         """The elements of an operand at a place."""
-        if any(coordinate != CHANNEL for coordinate in operand.coordinates):
-            return self._read(operand, place)
-        key = (operand.view.binding, operand.view.offset, place.channel)
-        if key not in self.shared:
-            self.shared[key] = self._read(operand, place)
-        return self.shared[key]
-
-    def _read(self, operand: Stored, place: Place) -> ir.Value:
         buffer, at = self.buffers[operand.view.binding], _offset(operand.view, operand.coordinates, place)
         pitch = _channel_pitch(operand.view, operand.coordinates)
         if pitch == 1:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -14,10 +15,11 @@ from prepass.ir.kernels.conditions import check_multiple
 from prepass.ir.match import NoMatch
 from prepass.ir.targets import Target
 from prepass.kernels.convolution.match import Dispatch, read_dispatch
-from prepass.kernels.convolution.problem import Problem
 from prepass.kernels.convolution.rewrite import rewrite
 from prepass.kernels.convolution.steps import CHANNEL
-from prepass.kernels.convolution.tile import STEP, Side, Tile, best_tile
+from prepass.kernels.convolution.tile import Side, Tile, best_tile
+
+Sides = Mapping[tuple[int, int], tuple[Side, Side]]
 
 ELEMENT_TYPES = ("f16", "bf16")
 CONDITIONS = (
@@ -25,20 +27,17 @@ CONDITIONS = (
     "the sums are f32 and start from zero, or from what an elementwise op makes of tensors in memory",
     "all that is stored has channels innermost",
     "what else the dispatch does is elementwise",
-    f"C is a multiple of {STEP}",
 )
 
 # How four waves share the pixels and the filters of a tile, the best first. The small ones are for problems that leave
 # CUs idle: LDS bounds them, but a workgroup has less to do.
-SIDES = {
+SIDES: Sides = {
     (128, 128): (Side(2, 2), Side(2, 2)),
     (128, 160): (Side(4, 1), Side(1, 5)),
     (96, 128): (Side(1, 3), Side(4, 1)),
     (64, 128): (Side(2, 1), Side(2, 2)),
     (64, 64): (Side(2, 1), Side(2, 1)),
 }
-# Terms of an iteration, the best first.
-_DEPTHS = (32, 16)
 _LEAST_COPY = 4
 
 
@@ -46,10 +45,18 @@ _LEAST_COPY = 4
 class ImplicitProduct(Kernel):
     """A product of pixels by filters.
 
+    Class attributes:
+      sides: How waves share each tile.
+      parts: Of the terms; see `Tile`.
+      depths: Terms of an iteration, the best first.
+
     Attributes:
       tiles: Pixels and filters of a workgroup; of several the one with which the busiest CU has least to do is taken.
     """
 
+    sides: ClassVar[Sides] = SIDES
+    parts: ClassVar[int] = 1
+    depths: ClassVar[tuple[int, ...]] = (32, 16)
     tunable: ClassVar = {"tiles": tuple((sides,) for sides in SIDES)}
 
     tiles: tuple[tuple[int, int], ...] = tuple(SIDES)
@@ -57,27 +64,33 @@ class ImplicitProduct(Kernel):
     @property
     def first_tile(self) -> Tile:
         """The best tile, for large problems."""
-        return Tile(*SIDES[self.tiles[0]], _DEPTHS[0])
+        return self.tiles_of(self.depths[0])[0]
 
     @property
-    def fewest_filters(self) -> int:
-        """How many filters there must be."""
-        return min(filters for _, filters in self.tiles)
+    def sizes(self) -> tuple[str, ...]:
+        """What must hold of the sizes."""
+        fewest = min(filters for _, filters in self.tiles)
+        return f"C is a multiple of {self.depths[-1]}", f"F is at least {fewest}"
 
     def match(self, op: ir.Operation, target: Target) -> DispatchUse:
         """See `Kernel.match`."""
         dispatch = read_dispatch(op)
-        check_multiple(op, "C", dispatch.problem.channels, STEP)
+        problem = dispatch.problem
+        check_multiple(op, "C", problem.channels, self.depths[-1])
+        self.check(dispatch)
         _check_outputs(dispatch)
-        fitting = self._fitting(dispatch.problem)
+        depth = next(depth for depth in self.depths if problem.channels % depth == 0)
+        fitting = [tile for tile in self.tiles_of(depth) if tile.filters.rows <= problem.filters and _copies_well(tile)]
         if not fitting:
-            raise NoMatch(f"F is {dispatch.problem.filters}, less than a tile has", op)
-        return DispatchUse(functools.partial(rewrite, dispatch, best_tile(dispatch.problem, fitting)))
+            raise NoMatch(f"F is {problem.filters}, less than a tile has", op)
+        return DispatchUse(functools.partial(rewrite, dispatch, best_tile(problem, fitting)))
 
-    def _fitting(self, problem: Problem) -> list[Tile]:
-        depth = next(depth for depth in _DEPTHS if problem.channels % depth == 0)
-        tiles = [Tile(*SIDES[sides], depth) for sides in self.tiles]
-        return [tile for tile in tiles if tile.filters.rows <= problem.filters and _copies_well(tile)]
+    def check(self, dispatch: Dispatch) -> None:
+        """Further conditions. Raises NoMatch."""
+
+    def tiles_of(self, depth: int) -> list[Tile]:
+        """The tiles with so many terms an iteration."""
+        return [Tile(*self.sides[rows], depth, self.parts) for rows in self.tiles]
 
 
 def _copies_well(tile: Tile) -> bool:

@@ -46,7 +46,7 @@ class ConvolutionKernel(ImplicitProduct):
             summary="NHWC convolutions with FHWC filters, bound by the matrix cores.",
             targets=(GFX942.architecture,),
             element_types=ELEMENT_TYPES,
-            conditions=(*CONDITIONS, "the padding is zeros", f"F is at least {self.fewest_filters}"),
+            conditions=(*CONDITIONS, *self.sizes, "the padding is zeros"),
             tile={"pixels": tile.pixels.rows, "F": tile.filters.rows},
             step={"C": tile.depth},
             workgroup_size=tile.threads,

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from iree.compiler import ir
 from iree.compiler.dialects import arith, gpu, hal
 
-from prepass.ir.kernels.builders import apply, index, lds, lds_barrier, loop, part
+from prepass.ir.kernels.builders import apply, index, lds, lds_barrier, loop
 from prepass.ir.layout.bodies import body_ops
 from prepass.kernels.convolution.epilogue import Memory, Place, run_steps
 from prepass.kernels.convolution.launch import launch
 from prepass.kernels.convolution.match import Dispatch, stays
-from prepass.kernels.convolution.product import SUMS, multiply, read_lane, zero_sums
+from prepass.kernels.convolution.product import Lane, fragments, multiply, read_lane, zero_sums
 from prepass.kernels.convolution.stage import (
     Source,
     filter_copies,
@@ -22,11 +22,8 @@ from prepass.kernels.convolution.stage import (
     pixel_positions,
     read_tap,
 )
-from prepass.kernels.convolution.tile import BLOCK, Tile
+from prepass.kernels.convolution.tile import Tile
 from prepass.kernels.convolution.views import View
-
-# Channels that a lane stores at once: 16 bytes of f16 or bf16.
-_TOGETHER = 8
 
 
 def rewrite(dispatch: Dispatch, tile: Tile) -> None:
@@ -35,7 +32,8 @@ def rewrite(dispatch: Dispatch, tile: Tile) -> None:
     *ops, terminator = body_ops(function)
     with ir.InsertionPoint(terminator), dispatch.convolution.location:
         workgroup = _workgroup(dispatch, tile)
-        _store(workgroup, _sum_up(workgroup))
+        lane = read_lane(workgroup.thread, tile)
+        _store(workgroup, lane, _sum_up(workgroup, lane))
     for op in reversed(ops):
         if not stays(op):
             op.erase()
@@ -76,7 +74,7 @@ def _workgroup(dispatch: Dispatch, tile: Tile) -> _Workgroup:
     return _Workgroup(dispatch, tile, Memory(_buffers(dispatch)), thread, first_pixel, first_filter)
 
 
-def _sum_up(work: _Workgroup) -> list[ir.Value]:
+def _sum_up(work: _Workgroup, lane: Lane) -> list[ir.Value]:
     """The sums of a lane, as `product.multiply` orders them."""
     problem, tile = work.dispatch.problem, work.tile
     image, filters = work.dispatch.image, work.dispatch.filters
@@ -88,7 +86,7 @@ def _sum_up(work: _Workgroup) -> list[ir.Value]:
         (copy, filter_lds)
         for copy in filter_copies(work.source(filters), work.thread, work.first_filter, problem, tile)
     ]
-    lane, zeros = read_lane(work.thread, tile), zero_sums(tile)
+    zeros = zero_sums(tile)
     iterations = problem.taps * (problem.channels // tile.depth)
 
     def fetch(iteration: ir.Value) -> list[ir.Value]:
@@ -109,31 +107,21 @@ def _sum_up(work: _Workgroup) -> list[ir.Value]:
     return loop(0, iterations, 1, [*zeros, *fetch(index(0))], iteration)[: len(zeros)]
 
 
-def _store(work: _Workgroup, sums: Sequence[ir.Value]) -> None:
-    dispatch, tile = work.dispatch, work.tile
-    lane, side = read_lane(work.thread, tile), tile.filters
-    channels = apply(
-        lambda first, wave, half: first + wave * side.span + half * (side.blocks * SUMS),
-        *(work.first_filter, lane.filter_wave, lane.half),
-    )
-    for block in range(tile.pixels.blocks):
-        pixel = apply(
-            lambda first, wave, place, block=block: first + wave * tile.pixels.span + block * BLOCK + place,
-            *(work.first_pixel, lane.pixel_wave, lane.place),
-        )
-        positions = pixel_positions(pixel, dispatch.problem)
-        for number in range(0, side.blocks * SUMS, _TOGETHER):
-            channel = apply(lambda channels, number=number: channels + number, channels)
-            place = Place(positions, channel, _TOGETHER)
-            held = part(sums[block * side.blocks + number // SUMS], number % SUMS, _TOGETHER)
-            values: dict[ir.Value, ir.Value] = {}
-            if dispatch.initial is not None:
-                run_steps([dispatch.initial], values, place, work.memory)
-                held = arith.addf(held, values[dispatch.initial.op.results[0]])
-            values[dispatch.convolution.results[0]] = held
-            run_steps(dispatch.steps, values, place, work.memory)
-            for output in dispatch.outputs:
-                work.memory.write(values[output.value], output.view, output.coordinates, place)
+def _store(work: _Workgroup, lane: Lane, sums: Sequence[ir.Value]) -> None:
+    dispatch = work.dispatch
+    for fragment in fragments(sums, lane, work.tile):
+        pixel = apply(lambda first, pixel: first + pixel, work.first_pixel, fragment.pixel)
+        channel = apply(lambda first, channel: first + channel, work.first_filter, fragment.channel)
+        place = Place(pixel_positions(pixel, dispatch.problem), channel, fragment.width)
+        values: dict[ir.Value, ir.Value] = {}
+        total = fragment.sums
+        if dispatch.initial is not None:
+            run_steps([dispatch.initial], values, place, work.memory)
+            total = arith.addf(total, values[dispatch.initial.op.results[0]])
+        values[dispatch.convolution.results[0]] = total
+        run_steps(dispatch.steps, values, place, work.memory)
+        for output in dispatch.outputs:
+            work.memory.write(values[output.value], output.view, output.coordinates, place)
 
 
 def _buffers(dispatch: Dispatch) -> dict[ir.Operation, ir.Value]:

@@ -25,7 +25,7 @@ class StagedMatmul(ImplicitProduct):
             summary="Convolutions of 1x1 and linear layers, through LDS, bound by the matrix cores.",
             targets=(GFX942.architecture,),
             element_types=ELEMENT_TYPES,
-            conditions=(*CONDITIONS, f"F is at least {self.fewest_filters}"),
+            conditions=(*CONDITIONS, *self.sizes),
             tile={"pixels": tile.pixels.rows, "F": tile.filters.rows},
             step={"C": tile.depth},
             workgroup_size=tile.threads,

@@ -14,7 +14,7 @@ LANES = GFX942.wave_size
 BLOCK, TERMS, PER_LANE = 32, 8, 4
 MFMA_CYCLES = GFX942.mfma("v_mfma_f32_32x32x8_f16").cycles
 STEP = 2 * TERMS
-ELEMENT_BYTES = 2
+ELEMENT_BYTES, SUM_BYTES = 2, 4
 # Rows of LDS are 16 bytes longer than what they hold: 8 neighbouring rows start in different banks then.
 PADDING = 8
 
@@ -44,16 +44,32 @@ class Side:
 
 @dataclass(frozen=True)
 class Tile:
-    """The tile of a workgroup: pixels by filters, and the terms of an iteration, channels of one tap."""
+    """The tile of a workgroup: pixels by filters.
+
+    Attributes:
+      depth: The terms of an iteration, channels of one tap.
+      parts: Into how many parts these are cut. The waves of different parts compute the same results, of other terms.
+    """
 
     pixels: Side
     filters: Side
     depth: int
+    parts: int = 1
+
+    @property
+    def waves(self) -> int:
+        """Waves of the workgroup."""
+        return self.parts * self.pixels.waves * self.filters.waves
 
     @property
     def threads(self) -> int:
         """Work items of the workgroup."""
-        return self.pixels.waves * self.filters.waves * LANES
+        return self.waves * LANES
+
+    @property
+    def blocks(self) -> int:
+        """32x32 results of a wave."""
+        return self.pixels.blocks * self.filters.blocks
 
     @property
     def row_elements(self) -> int:
@@ -63,7 +79,9 @@ class Tile:
     @property
     def lds_bytes(self) -> int:
         """LDS of the workgroup."""
-        return (self.pixels.rows + self.filters.rows) * self.row_elements * ELEMENT_BYTES
+        staged = (self.pixels.rows + self.filters.rows) * self.row_elements * ELEMENT_BYTES
+        sums = self.waves * self.blocks * BLOCK * BLOCK * SUM_BYTES if self.parts > 1 else 0
+        return staged + sums
 
     def copy_width(self, side: Side) -> int:
         """The widest vector, up to 16 bytes, of which each thread copies equally many."""
@@ -80,8 +98,8 @@ class Tile:
     @property
     def matrix_cycles(self) -> int:
         """Of the matrix cores of a CU, for an iteration of a workgroup, by the cost model."""
-        waves = -(-self.pixels.waves * self.filters.waves // GFX942.simds)
-        return waves * self.pixels.blocks * self.filters.blocks * (self.depth // TERMS) * MFMA_CYCLES
+        waves = -(-self.waves // GFX942.simds)
+        return waves * self.blocks * (self.depth // (TERMS * self.parts)) * MFMA_CYCLES
 
     @property
     def lds_cycles(self) -> int:

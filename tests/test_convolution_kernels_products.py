@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Matrix products by the code of the convolution kernel: in the simulator against numpy and IREE's own code."""
+
+import numpy as np
+import pytest
+
+import prepass
+from prepass.analysis.kernel_costs import STOCK, price_example
+from prepass.kernels.convolution.examples import linear_layer
+from prepass.kernels.convolution.skinny_matmul import SKINNY_MATMUL
+from prepass.kernels.convolution.staged_matmul import STAGED_MATMUL
+from prepass.simulator import compile_program, run_program, simulate
+
+from .conftest import GFX942
+from .convolution_kernel_cases import TOLERANCE, relative_error
+
+# IREE itself takes instructions of 16x16 for these.
+OURS = "v_mfma_f32_32x32x8"
+
+
+def layer_inputs(rows, terms, columns, element):
+    random = np.random.default_rng(rows + columns)
+    values = [random.standard_normal(shape).astype(np.float32) for shape in ((rows, terms), (columns, terms), columns)]
+    if element == "f16":
+        return [value.astype(np.float16) for value in values]
+    return [(value.view(np.uint32) & np.uint32(0xFFFF0000)).view(np.float32) for value in values]
+
+
+def reference(inputs):
+    rows, weights, bias = (value.astype(np.float64) for value in inputs)
+    return rows @ weights.T + bias
+
+
+@pytest.mark.parametrize("element", ["f16", "bf16"])
+@pytest.mark.parametrize(
+    ("kernel", "sizes"),
+    [
+        ("skinny-matmul", (77, 256, 96)),
+        ("skinny-matmul", (33, 320, 40)),  # 64 terms at a time; columns that end in a tile
+        ("skinny-matmul", (160, 256, 32)),
+        ("skinny-matmul", (154, 448, 100)),
+        ("staged-matmul", (130, 96, 130)),
+        ("staged-matmul", (64, 48, 64)),
+    ],
+)
+def test_against_numpy(kernel, sizes, element):
+    inputs = layer_inputs(*sizes, element)
+    program = compile_program(linear_layer(*sizes, element=element).source, kernels=kernel)
+    assert OURS in program.assembly[0]
+    (result,) = run_program(program, inputs)
+    assert relative_error(result, reference(inputs)) <= TOLERANCE[element]
+
+
+@pytest.mark.parametrize("sizes", [(77, 256, 2304), (77, 256, 64)])
+def test_against_the_stock_compile(sizes):
+    inputs = layer_inputs(*sizes, "f16")
+    source = linear_layer(*sizes).source
+    (result,), (stock,) = (simulate(source, inputs, kernels=kernels) for kernels in ("skinny-matmul", "none"))
+    assert relative_error(result, stock.astype(np.float64)) <= TOLERANCE["f16"]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "reason"),
+    [
+        ((32, 256, 64), "there are 32 rows, not 33 to 160"),
+        ((161, 256, 64), "there are 161 rows, not 33 to 160"),
+        ((77, 192, 64), "C is 192, less than 256"),
+        ((77, 288, 64), "C is 288, not a multiple of 64"),
+        ((77, 256, 31), "F is 31, less than a tile has"),
+        ((160, 256, 4096), "320 workgroups are more than there are CUs"),
+    ],
+)
+def test_each_reason_to_leave_few_rows_alone(sizes, reason):
+    found = []
+    prepass.compile(
+        linear_layer(*sizes).source,
+        flags=GFX942,
+        kernels="skinny-matmul",
+        on_remark=lambda remark, _: found.append(remark.message),
+    )
+    assert found == [f"skinny-matmul: {reason}"]
+
+
+@pytest.mark.parametrize("sizes", [(33, 256, 9000), (77, 256, 640), (160, 1280, 1280)])
+def test_few_rows_take_less_time_than_iree_s(sizes):
+    priced = price_example(SKINNY_MATMUL, linear_layer(*sizes))
+    ours, stock = priced["skinny-matmul"].workgroup, priced[STOCK].workgroup
+    assert ours.busiest_cu_cycles < stock.busiest_cu_cycles
+
+
+def test_many_rows_take_no_more_time_than_iree_s():
+    priced = price_example(STAGED_MATMUL, linear_layer(2048, 320, 640))
+    ours, stock = priced["staged-matmul"], priced[STOCK]
+    assert ours.workgroup.busiest_cu_cycles <= stock.workgroup.busiest_cu_cycles
+    assert ours.figures.spills == 0
