@@ -27,7 +27,7 @@ import torch
 from iree.compiler import ir
 from iree.turbine import aot
 from models import MODELS, Instance, Model, Settings, find
-from models.running import TOLERANCES, errors_against_torch
+from models.running import TOLERANCES, Bundle, run_in_torch
 from models.weights import fill_archive, write_archive
 from rich.console import Console
 
@@ -95,6 +95,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("-o", "--output", type=Path, help="where to write the program, a .vmfb")
     parser.add_argument("--mlir", type=Path, help="where to write what torch exports, as .mlir or .mlirbc")
     parser.add_argument("--parameters", type=Path, help="where to write generated weights, an .irpa")
+    parser.add_argument(
+        "--bundle", type=Path, help="a folder for all that a run needs, with scripts; see docs/mi300.md"
+    )
     parser.add_argument("--check", action="store_true", help="run the program with iree-run-module, compare with torch")
     return parser
 
@@ -106,33 +109,42 @@ def _main(arguments: argparse.Namespace) -> int:
         return 0
     if not arguments.model:
         raise PrepassError("name a model; --list shows them")
-    wanted = (arguments.output, arguments.mlir, arguments.parameters)
-    for path in filter(None, wanted):
+    files = (arguments.output, arguments.mlir, arguments.parameters)
+    for path in filter(None, files):
         check_output(str(path))
-    if not any((*wanted, arguments.check)):
-        raise PrepassError("nothing to do: give -o, --mlir, --parameters or --check")
+    if not any((*files, arguments.bundle, arguments.check)):
+        raise PrepassError("nothing to do: give -o, --mlir, --parameters, --bundle or --check")
     return _export(find(arguments.model), arguments)
 
 
 def _export(model: Model, arguments: argparse.Namespace) -> int:
     settings = _settings(model, arguments)
+    # What torch is to compute needs weights in memory.
+    in_torch = arguments.check or bool(arguments.bundle and arguments.size == "test")
     with step(f"making {model.name}"):
-        instance = (model.instantiate_with_weights if arguments.check else model.instantiate)(settings)
+        instance = (model.instantiate_with_weights if in_torch else model.instantiate)(settings)
     if arguments.parameters:
         with step(f"writing {arguments.parameters}"):
-            write_parameters(instance, arguments.parameters, generate=not arguments.check)
-    if not (arguments.output or arguments.mlir or arguments.check):
+            write_parameters(instance, arguments.parameters, generate=not in_torch)
+    if not any((arguments.output, arguments.mlir, arguments.bundle, arguments.check)):
         return 0
     with step("exporting with torch"):
         module = import_instance(instance)
     if arguments.mlir:
         write_mlir(module, arguments.mlir)
-    if not (arguments.output or arguments.check):
+    if not any((arguments.output, arguments.bundle, arguments.check)):
         return 0
     program = _compile(module, model, arguments)
     if arguments.output:
         write_output(str(arguments.output), program)
-    return _check(instance, settings, program, arguments) if arguments.check else 0
+    expected: tuple[torch.Tensor, ...] = ()
+    if in_torch:
+        with step("running in torch"):
+            expected = run_in_torch(instance)
+    if arguments.bundle:
+        with step(f"writing {arguments.bundle}"):
+            _write_bundle(instance, program, expected, arguments)
+    return _check(instance, program, expected, arguments) if arguments.check else 0
 
 
 def _settings(model: Model, arguments: argparse.Namespace) -> Settings:
@@ -159,17 +171,29 @@ def _compile(module: ir.Module, model: Model, arguments: argparse.Namespace) -> 
     return program
 
 
-def _check(instance: Instance, settings: Settings, program: bytes, arguments: argparse.Namespace) -> int:
-    device = "local-task" if arguments.target == CPU else "hip"
-    with tempfile.TemporaryDirectory(prefix="prepass-export-") as directory:
-        folder = Path(directory)
-        (folder / "model.vmfb").write_bytes(program)
-        write_archive(instance.weights, instance.prefix, folder / "model.irpa")
-        with step(f"running on {device}, and in torch"):
-            errors = errors_against_torch(instance, folder / "model.vmfb", folder / "model.irpa", folder, device)
-    tolerance = TOLERANCES[settings.dtype]
-    print(f"relative errors: {', '.join(f'{error:.1e}' for error in errors)}; up to {tolerance:.0e} is right")
-    return int(not max(errors) <= tolerance)
+def _device(arguments: argparse.Namespace) -> str:
+    return "local-task" if arguments.target == CPU else "hip"
+
+
+def _write_bundle(
+    instance: Instance, program: bytes, expected: Sequence[torch.Tensor], arguments: argparse.Namespace
+) -> None:
+    folder = arguments.bundle
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        bundle = Bundle.write(folder, program, instance, _device(arguments), generate_weights=not expected)
+        bundle.write_scripts(expected)
+    except OSError as error:
+        raise PrepassError(f"cannot write '{error.filename or folder}': {error.strerror}") from None
+
+
+def _check(instance: Instance, program: bytes, expected: Sequence[torch.Tensor], arguments: argparse.Namespace) -> int:
+    device = _device(arguments)
+    with tempfile.TemporaryDirectory(prefix="prepass-export-") as directory, step(f"running on {device}"):
+        errors = Bundle.write(Path(directory), program, instance, device).errors(expected)
+    tolerances = [TOLERANCES[tensor.dtype] for tensor in expected]
+    print(f"relative errors: {', '.join(f'{error:.1e}' for error in errors)}; up to {max(tolerances):.0e} is right")
+    return int(not all(error <= most for error, most in zip(errors, tolerances, strict=True)))
 
 
 @contextmanager

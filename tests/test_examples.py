@@ -57,6 +57,25 @@ def test_it_writes_all_files(tmp_path):
     assert "modeling_llama.py" in text
 
 
+def test_a_bundle_runs_with_its_script(tmp_path):
+    result = export("llama", "--layers=1", "--bundle", tmp_path / "llama")
+    assert result.returncode == 0, result.stderr
+    environment = {"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin"}
+    run = [tmp_path / "llama" / "run.sh"]
+    finished = subprocess.run(run, capture_output=True, text=True, check=False, env=environment)
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    assert "[SUCCESS]" in finished.stdout
+    expected = tmp_path / "llama" / "expected0.bin"
+    expected.write_bytes(bytes(len(expected.read_bytes())))
+    finished = subprocess.run(run, capture_output=True, text=True, check=False, env=environment)
+    assert finished.returncode != 0
+    assert "[FAILED]" in finished.stdout
+    benchmark = [tmp_path / "llama" / "benchmark.sh", "--benchmark_repetitions=1", "--benchmark_min_time=1x"]
+    finished = subprocess.run(benchmark, capture_output=True, text=True, check=False, env=environment)
+    assert finished.returncode == 0, finished.stderr
+    assert "BM_main" in finished.stdout
+
+
 def test_weights_in_a_file_are_those_of_the_model(tmp_path, monkeypatch):
     import torch
     from iree.turbine import aot
