@@ -7,6 +7,7 @@ import pytest
 
 from prepass.analysis.analyze import analyze
 from prepass.analysis.issues import State
+from prepass.analysis.savings import without_passes
 
 from .analysis_cases import CASES, DATA
 from .conftest import GFX942
@@ -36,6 +37,24 @@ def test_an_issue_is_found_where_it_is(case):
         assert {instance.fix for instance in issue.instances} == {case.fix}
     assert all(bool(instance.fix) == (case.state != "left") for instance in issue.instances)
     assert all(instance.note for instance in issue.instances)
+
+
+def test_what_passes_save_is_found_out_by_leaving_them_out():
+    case = next(case for case in CASES if case.issue == "decomposed-attention")
+    saving = found(case.main, case.issue, measure=True).saving
+    assert saving.passes == ("prepass-raise-attention",)
+    # Two contractions and a softmax are one dispatch; scores and probabilities were written and read.
+    assert (saving.dispatches, saving.initializers) == (2, 0)
+    assert saving.bytes == 4 * 2 * 64 * 64 * 2
+
+
+def test_passes_are_left_out_wherever_they_stand():
+    names = frozenset({"prepass-raise-attention", "prepass-fold-unit-dims"})
+    text = "builtin.module(cse,prepass-llm,util.func(prepass-fold-unit-dims,canonicalize))"
+    rest = without_passes(text, names)
+    assert "prepass-pad-attention-keys" in rest
+    assert not any(name in rest for name in names)
+    assert rest.endswith("util.func(canonicalize))")
 
 
 @pytest.mark.slow

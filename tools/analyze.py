@@ -36,6 +36,7 @@ PROGRAM = "prepass-analyze"
 
 _FLAGS = {
     "json": False,
+    "measure": False,
     "html": True,
     "places": True,
     "help": False,
@@ -58,6 +59,7 @@ OPTIONS:
                                  --iree-preprocessing-pass-pipeline is the same
   --html=<file>                  Write a report with the dispatch graphs, one file that needs no network
   --json                         As JSON, with each dispatch and each place
+  --measure                      Compile once more for each issue without the passes that fix it, to tell what they save
   --places=<number>              How many places of each issue to print (default: 3)
 {PREPASS_FLAGS_HELP}
 All other options go to iree-compile. Without a target, the model is compiled for gfx942.
@@ -102,6 +104,7 @@ def _analyze(path: str, command_line: CommandLine) -> Analysis:
             preset=command_line.last("prepass-preset") or None,
             pipeline=pipeline_text(command_line) or None,
             flags=with_target(command_line.rest),
+            measure=command_line.switch("measure"),
             on_remark=remark_printer(command_line),
             progress=status.update if status else lambda _: None,
         )

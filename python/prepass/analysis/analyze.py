@@ -12,6 +12,7 @@ from prepass.analysis.issue_kinds import ALL_PASSES
 from prepass.analysis.issues import Issue
 from prepass.analysis.pass_issues import Evidence, pass_issues
 from prepass.analysis.program import Program, read_program
+from prepass.analysis.savings import measure_savings
 from prepass.analysis.trace import Trace
 from prepass.ir.parse import ModuleSource
 from prepass.pipeline.base import RemarkHandler
@@ -56,6 +57,7 @@ def analyze(
     preset: str | None = None,
     pipeline: str | None = None,
     flags: Sequence[str] = (),
+    measure: bool = False,
     on_remark: RemarkHandler | None = None,
     progress: Progress = lambda _: None,
 ) -> Analysis:
@@ -66,6 +68,7 @@ def analyze(
       preset: A named pipeline, with the flags that belong to it; prepass-default when neither is given.
       pipeline: The pipeline in place of that of the preset.
       flags: Those of iree-compile, the target among them.
+      measure: Compile once more for each issue, to find out what the passes that fix it save.
       on_remark: Called with each remark of a pass of the pipeline and its location.
       progress: Called with what is being done.
 
@@ -87,9 +90,10 @@ def analyze(
     progress("looking for what other passes would do")
     further = _further(program, after.rewritten, after.trace)
     evidence = Evidence(program.sources, before.graph, after.graph, flagged.graph, after.trace, further)
-    issues = sorted(
-        [*pass_issues(evidence), *graph_issues(evidence)], key=lambda issue: issue.before.cost.bytes, reverse=True
-    )
+    found = list(pass_issues(evidence))
+    if measure:
+        found = list(measure_savings(found, program, text, more_flags, after.graph, progress))
+    issues = sorted([*found, *graph_issues(evidence)], key=lambda issue: issue.before.cost.bytes, reverse=True)
     return Analysis(
         name=program.name,
         target=program.target.name if program.target else "unknown",

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from prepass.analysis.analyze import Analysis
@@ -40,6 +41,7 @@ def issue_document(issue: Issue, before: DispatchGraph) -> dict[str, Any]:
         **{state.value: issue.count(state) for state in State},
         "before": _share(issue.before),
         "after": _share(issue.after),
+        "saving": asdict(issue.saving) if issue.saving else None,
         "places": [_place(instance, before) for instance in issue.instances],
     }
 

@@ -13,7 +13,7 @@ from prepass.analysis.graph import DispatchGraph, cost_of, count_kinds
 from prepass.analysis.html_graph import graph_section, issues_after, issues_before, source_name
 from prepass.analysis.html_style import SCRIPT, STYLE
 from prepass.analysis.issues import Instance, Issue, State, share_of
-from prepass.analysis.text_report import amount, fix_text
+from prepass.analysis.text_report import amount, fix_text, saving_text
 
 # More places of one issue are counted, not listed.
 _PLACES = 200
@@ -128,6 +128,7 @@ def _issue(issue: Issue, before: DispatchGraph) -> str:
         "</span>"
         for state in State
     )
+    saving = f"<p>{escape(saving_text(issue.saving))}</p>" if issue.saving else ""
     return (
         f'<details class="issue" id="issue-{issue.name}"><summary><span>{escape(issue.title)}</span>'
         f"<span>{len(issue.instances)}</span>"
@@ -135,7 +136,7 @@ def _issue(issue: Issue, before: DispatchGraph) -> str:
         f"<span>{_ARROW.join(amount(share.cost.bytes, 'B') for share in shares)}</span>"
         f"<span>{amount(issue.before.cost.flops, '')}</span></summary>"
         f'<div><p>{escape(issue.why)} <span class="dim mono">{issue.name}</span></p>'
-        f"{_notes(issue)}{_places(issue, before)}</div></details>"
+        f"{_notes(issue)}{saving}{_places(issue, before)}</div></details>"
     )
 
 

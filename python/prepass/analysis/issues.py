@@ -58,12 +58,28 @@ class Share:
 
 
 @dataclass(frozen=True)
+class Saving:
+    """What a program without some passes of a pipeline has more than with them.
+
+    Attributes:
+      dispatches, initializers: In functions, and at loading.
+      bytes: That the dispatches of functions move.
+    """
+
+    passes: tuple[str, ...]
+    dispatches: int
+    initializers: int
+    bytes: int
+
+
+@dataclass(frozen=True)
 class Issue:
     """All instances of one kind of issue.
 
     Attributes:
       before: The dispatches that it is in without the pipeline.
       after: Those that the same source ops end up in with it.
+      saving: What the passes that fix it save, where that was found out.
     """
 
     name: str
@@ -72,6 +88,7 @@ class Issue:
     instances: tuple[Instance, ...]
     before: Share
     after: Share
+    saving: Saving | None = None
 
     def count(self, state: State) -> int:
         """The number of instances in a state."""

@@ -16,7 +16,7 @@ from prepass.analysis.costs import Cost
 from prepass.analysis.dispatches import KINDS
 from prepass.analysis.document import DYNAMIC, LABEL
 from prepass.analysis.graph import cost_of, count_kinds
-from prepass.analysis.issues import Issue, Share, State
+from prepass.analysis.issues import Issue, Saving, Share, State
 
 _COLOURS = {State.FIXED: "green", State.FIXABLE: "yellow", State.LEFT: "red"}
 _UNITS = ("", "k", "M", "G", "T", "P")
@@ -50,6 +50,18 @@ def fix_text(fix: str) -> str:
     """The pass that fixes an issue, and the presets that have it."""
     presets = presets_with(fix)
     return f"{fix} (in {', '.join(presets)})" if presets else f"{fix} (in no preset)"
+
+
+def saving_text(saving: Saving) -> str:
+    """What passes save, in a sentence."""
+    passes = " and ".join(saving.passes)
+    if not (saving.dispatches or saving.initializers or saving.bytes):
+        return f"Leaving out {passes} alone changes neither dispatches nor bytes."
+    dispatches = f"{saving.dispatches:+}{f' and {saving.initializers:+} at loading' if saving.initializers else ''}"
+    sign = "-" if saving.bytes < 0 else "+"
+    return (
+        f"Without {passes}, a call would take {dispatches} dispatches and move {sign}{amount(abs(saving.bytes), 'B')}."
+    )
 
 
 def _kinds_table(analysis: Analysis) -> Table:
@@ -102,6 +114,8 @@ def _issue(issue: Issue, places: int) -> Iterator[RenderableType]:
             by = fix_text(fix) if state is State.FIXABLE else fix
             line.append(f" {by}: {note}" if by else f" {note}", style="default")
             yield Padding(line, (0, 0, 0, 2), expand=False)
+    if issue.saving:
+        yield Padding(Text(saving_text(issue.saving)), (0, 0, 0, 2), expand=False)
     shown = Counter((instance.location, instance.what) for instance in issue.instances)
     for (location, what), count in list(shown.items())[:places]:
         times = f" ×{count}" if count > 1 else ""
