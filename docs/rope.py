@@ -81,7 +81,8 @@ are those of the attention's kernel; VALU instructions and MFMAs those of its lo
 
 IREE lets a lane compute 4 elements, 8 bytes in f16 and bf16. `prepass-configure-rope`, which
 `prepass-canonicalize-rope` brings along, sets a config on the executables under which a lane computes 8 pairs, both
-channels of each: all loads and stores are 16 bytes wide, and no select decides which half a lane is in.
+channels of each: all loads and stores are 16 bytes wide, and no select decides which half a lane is in. Rows of pairs
+that are no multiple of 8, such as 12 or 20, keep IREE's choice.
 
 ## Some channels only
 

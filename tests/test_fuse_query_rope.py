@@ -19,6 +19,7 @@ from .conftest import GFX942, LLVM_CPU
 from .dispatches import cost
 from .graphs import DTYPES, Graph, Tensor, softmax, tensor_type
 from .rope_forms import FORMS, begin
+from .test_canonicalize_rope import other_rows
 
 FUSED = "builtin.module(prepass-fuse-query-rope{fuse=always},prepass-canonicalize-rope,canonicalize,cse)"
 DEFAULT = "builtin.module(prepass-fuse-query-rope,prepass-canonicalize-rope,canonicalize,cse)"
@@ -79,6 +80,18 @@ def test_a_form_against_numpy(name):
     )
     for level in ("O0", "O3") if name == "stacked_pairs" else ("O0",):
         assert compare(run(source, inputs, FUSED, level), [expected]).within(1e-4)
+
+
+def test_a_key_that_is_no_rotation_is_read_as_it_is():
+    """Where the query keeps the order of its channels, the key may be anything."""
+    graph = Graph()
+    query = FORMS["rotate_half"](begin("htd", 2, 32, 32, "f32", 1, graph))
+    key = other_rows(begin("htd", 2, 32, 32, "f32", 2, graph))
+    value = graph.argument(np.random.default_rng(3).normal(size=(2, 32, 32)), "f32")
+    result = attend(graph, query, key, value, "htd")
+    source = graph.module(result)
+    assert prepass.Pipeline().fuse_query_rope(fuse="always").run(source).counters["fused"] == 1
+    assert compare(run(source, graph.inputs(), FUSED, "O0"), [result.array]).within(1e-4)
 
 
 def test_running_twice_equals_once():
