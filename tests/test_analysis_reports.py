@@ -196,7 +196,8 @@ def test_the_page_works_in_a_browser(chromium, report, tmp_path):
     flags = [
         "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-component-update",
         "--disable-background-networking", "--disable-sync", "--disable-dev-shm-usage",
-        "--host-resolver-rules=MAP * ~NOTFOUND", "--window-size=1280,2000", "--hide-scrollbars", f"--user-data-dir={tmp_path / 'profile'}",
+        "--host-resolver-rules=MAP * ~NOTFOUND", "--window-size=1280,2000", "--hide-scrollbars",
+        f"--user-data-dir={tmp_path / 'profile'}",
     ]  # fmt: skip
     command = [chromium, *flags, "--dump-dom", path.as_uri()]
     dom = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
