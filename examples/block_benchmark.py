@@ -5,7 +5,7 @@
     python examples/block_benchmark.py --channels 320 --side 64 --level O0
 
 All three run in one process with as many threads as torch has, round by round, so that a change of the machine's speed
-hits all alike; ratios are medians over the rounds. It needs `pip install 'prepass[models]'`, and an idle machine.
+hits all alike; ratios are medians over the rounds. Weights are external parameters, as programs are deployed. It needs `pip install 'prepass[models]'`, and an idle machine.
 """
 
 from __future__ import annotations
@@ -17,13 +17,16 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import torch
 from diffusers.models.attention_processor import AttnProcessor
 from diffusers.models.resnet import ResnetBlock2D
 from diffusers.models.transformers.transformer_2d import Transformer2DModel
-from models.weights import fill_parameters, untouched_parameters
+from iree.turbine import aot
+from models.weights import fill_parameters, untouched_parameters, write_archive
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
@@ -95,15 +98,19 @@ def main() -> None:
     block, inputs = make_block(arguments.channels, arguments.side, arguments.attention)
     flags = [*compile_flags("local-task"), *([f"--iree-opt-level={arguments.level}"] if arguments.level else [])]
     arrays = [tensor.numpy() for tensor in inputs]
+    aot.externalize_module_parameters(block, external_scope="model")
     calls: dict[str, Call] = {}
     counts = {"stock": ProgramStatistics(), "prepass": ProgramStatistics()}
     console = Console(width=None if sys.stdout.isatty() else 100)
-    with Progress(console=console, transient=True, disable=not sys.stdout.isatty()) as progress:
+    quiet = not sys.stdout.isatty()
+    with TemporaryDirectory() as folder, Progress(console=console, transient=True, disable=quiet) as progress:
+        weights = Path(folder, "block.irpa")
+        write_archive(block, "", weights)
         for name, found in counts.items():
             task = progress.add_task(f"compiling: {name}", total=None)
             preset = arguments.preset if name == "prepass" else None
             vmfb = prepass.turbine.compile(block, inputs, preset=preset, flags=flags, hooks=found.hooks)
-            program = prepass.load(vmfb)
+            program = prepass.load(vmfb, parameters={"model": weights})
             calls[name] = lambda program=program: program(*arrays)[0]
             progress.remove_task(task)
         calls["torch"] = lambda: block(*inputs).numpy()

@@ -33,6 +33,7 @@ from rich.console import Console
 
 import prepass
 from prepass.checking.statistics import ProgramStatistics
+from prepass.compiler.library import set_process_flags
 from prepass.errors import PrepassError
 from prepass.ir.parse import read_module
 from prepass.ir.targets.devices import compile_flags
@@ -114,7 +115,10 @@ def _main(arguments: argparse.Namespace) -> int:
         check_output(str(path))
     if not any((*files, arguments.bundle, arguments.check)):
         raise PrepassError("nothing to do: give -o, --mlir, --parameters, --bundle or --check")
-    return _export(find(arguments.model), arguments)
+    model = find(arguments.model)
+    # Some are flags that the compiler keeps per process. It can be given them once, before it is used.
+    set_process_flags("export.py", (*(() if arguments.target == CPU else model.gpu_flags), *arguments.flag))
+    return _export(model, arguments)
 
 
 def _export(model: Model, arguments: argparse.Namespace) -> int:
@@ -164,7 +168,7 @@ def _settings(model: Model, arguments: argparse.Namespace) -> Settings:
 def _compile(module: ir.Module, model: Model, arguments: argparse.Namespace) -> bytes:
     preset = None if arguments.preset == "none" else arguments.preset or model.preset
     statistics = ProgramStatistics()
-    flags = (*target_flags(arguments.target, arguments.opt_level), *arguments.flag)
+    flags = target_flags(arguments.target, arguments.opt_level)
     with step(f"compiling for {arguments.target} with {preset or 'stock IREE'}"):
         program = prepass.compile(module, preset=preset, flags=flags, hooks=statistics.hooks)
     print(f"{statistics.dispatches} dispatches, {statistics.initializer_dispatches} more when it is loaded")
