@@ -5,7 +5,8 @@
     python examples/block_benchmark.py --channels 320 --side 64 --level O0
 
 All three run in one process with as many threads as torch has, round by round, so that a change of the machine's speed
-hits all alike; ratios are medians over the rounds. Weights are external parameters, as programs are deployed. It needs `pip install 'prepass[models]'`, and an idle machine.
+hits all alike; ratios are medians over the rounds. Weights are external parameters, as programs are deployed. It needs
+`pip install 'prepass[models]'`, and an idle machine.
 """
 
 from __future__ import annotations
