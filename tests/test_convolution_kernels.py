@@ -220,7 +220,7 @@ def test_each_reason_to_leave_an_op_alone(source, reason):
     ],
 )
 def test_the_tile_with_which_the_busiest_cu_is_done_first(pixels, filters, sides):
-    problem = Problem((Axis(pixels, 32, pixels),), 32, filters, 32, "f16")
+    problem = Problem((Axis(pixels, 32, pixels),), 32, (filters,), 32, "f16")
     tile = best_tile(problem, [Tile(*SIDES[each], 32) for each in SIDES])
     assert (tile.pixels.rows, tile.filters.rows) == sides
 

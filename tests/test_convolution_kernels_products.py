@@ -59,6 +59,54 @@ def test_against_the_stock_compile(sizes):
     assert relative_error(result, stock.astype(np.float64)) <= TOLERANCE["f16"]
 
 
+def heads(rows, terms, count, channels):
+    """A projection of which each head is apart, as attention reads it."""
+    x, w = f"tensor<{rows}x{terms}xf16>", f"tensor<{count}x{channels}x{terms}xf16>"
+    sums, result = (f"tensor<{count}x{rows}x{channels}x{element}>" for element in ("f32", "f16"))
+    return f"""\
+func.func @main(%x: {x}, %w: {w}) -> {result} {{
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : {sums}
+  %f = linalg.fill ins(%zero : f32) outs(%e : {sums}) -> {sums}
+  %s = linalg.generic {{indexing_maps = [affine_map<(h, m, n, k) -> (m, k)>, affine_map<(h, m, n, k) -> (h, n, k)>,
+      affine_map<(h, m, n, k) -> (h, m, n)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}}
+      ins(%x, %w : {x}, {w}) outs(%f : {sums}) {{
+  ^bb0(%a: f16, %b: f16, %o: f32):
+    %c = arith.extf %a : f16 to f32
+    %d = arith.extf %b : f16 to f32
+    %p = arith.mulf %c, %d : f32
+    %t = arith.addf %o, %p : f32
+    linalg.yield %t : f32
+  }} -> {sums}
+  %n = tensor.empty() : {result}
+  %r = linalg.generic {{indexing_maps = [affine_map<(h, m, n) -> (h, m, n)>, affine_map<(h, m, n) -> (h, m, n)>],
+      iterator_types = ["parallel", "parallel", "parallel"]}} ins(%s : {sums}) outs(%n : {result}) {{
+  ^bb0(%a: f32, %o: f16):
+    %t = arith.truncf %a : f32 to f16
+    linalg.yield %t : f16
+  }} -> {result}
+  return %r : {result}
+}}
+"""
+
+
+def remarks_of(source):
+    found = []
+    prepass.compile(
+        source, flags=GFX942, kernels="skinny-matmul", on_remark=lambda remark, _: found.append(remark.message)
+    )
+    return found
+
+
+def test_heads_apart():
+    rows, weights, _ = layer_inputs(50, 256, 6 * 24, "f16")
+    program = compile_program(heads(50, 256, 6, 24), kernels="skinny-matmul")
+    assert OURS in program.assembly[0]
+    (result,) = run_program(program, [rows, weights.reshape(6, 24, 256)])
+    expected = np.moveaxis((rows.astype(np.float64) @ weights.astype(np.float64).T).reshape(50, 6, 24), 1, 0)
+    assert relative_error(result, expected) <= TOLERANCE["f16"]
+
+
 @pytest.mark.parametrize(
     ("sizes", "reason"),
     [
@@ -71,14 +119,12 @@ def test_against_the_stock_compile(sizes):
     ],
 )
 def test_each_reason_to_leave_few_rows_alone(sizes, reason):
-    found = []
-    prepass.compile(
-        linear_layer(*sizes).source,
-        flags=GFX942,
-        kernels="skinny-matmul",
-        on_remark=lambda remark, _: found.append(remark.message),
-    )
-    assert found == [f"skinny-matmul: {reason}"]
+    assert remarks_of(linear_layer(*sizes).source) == [f"skinny-matmul: {reason}"]
+
+
+def test_heads_that_vectors_would_cross_are_left_alone():
+    (remark,) = remarks_of(heads(50, 256, 6, 20))
+    assert remark == "skinny-matmul: the innermost channels are 20, not a multiple of 8"
 
 
 @pytest.mark.parametrize("sizes", [(33, 256, 9000), (77, 256, 640), (160, 1280, 1280)])

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from iree.compiler import ir
 from iree.compiler.dialects import vector
 
-from prepass.ir.kernels.builders import apply, load, splat, store, vector_type
+from prepass.ir.kernels.builders import apply, index, load, splat, store, vector_type
 from prepass.ir.layout.bodies import body_ops
 from prepass.kernels.convolution.steps import CHANNEL, Computed, Coordinates, Step, Stored
 from prepass.kernels.convolution.views import View
@@ -20,13 +20,11 @@ class Place:
     """Neighbouring channels of one pixel.
 
     Attributes:
-      positions: Of the pixel along each axis.
-      channel: The first one.
+      positions: Of the pixel along each axis, and of the first channel along each dim of filters.
       width: How many.
     """
 
     positions: Sequence[ir.Value]
-    channel: ir.Value
     width: int
 
 
@@ -81,10 +79,10 @@ def _wide(value: ir.Value, inside: Mapping[ir.Value, ir.Value], width: int) -> i
 
 
 def _offset(view: View, coordinates: Coordinates, place: Place) -> ir.Value:
-    at = apply(lambda c: c * 0 + view.offset, place.channel)
+    at = index(view.offset)
     for coordinate, pitch in zip(coordinates, view.pitches, strict=True):
-        position = place.channel if coordinate == CHANNEL else place.positions[coordinate]
-        at = apply(lambda at, position, pitch=pitch: at + position * pitch, at, position)
+        # Dims of filters are numbered from the end.
+        at = apply(lambda at, position, pitch=pitch: at + position * pitch, at, place.positions[coordinate])
     return at
 
 

@@ -46,16 +46,21 @@ class Problem:
     Attributes:
       axes: In the order of the image, batch and space; a pixel is a position along all of them.
       channels: Of the image, innermost in image and filters.
-      filters: Channels of the result.
+      filter_sizes: Channels of the result: the sizes of the dims that they are, heads and channels of a head for one.
       filter_pitch: From one filter to the next, in elements of memory.
       element: "f16" or "bf16"; sums are f32.
     """
 
     axes: tuple[Axis, ...]
     channels: int
-    filters: int
+    filter_sizes: tuple[int, ...]
     filter_pitch: int
     element: str
+
+    @property
+    def filters(self) -> int:
+        """How many channels the result has."""
+        return math.prod(self.filter_sizes)
 
     @property
     def pixels(self) -> int:

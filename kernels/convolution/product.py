@@ -23,12 +23,10 @@ from prepass.ir.kernels.builders import (
     store,
     vector_type,
 )
-from prepass.kernels.convolution.tile import BLOCK, LANES, PER_LANE, STEP, TERMS, Side, Tile
+from prepass.kernels.convolution.tile import BLOCK, LANES, PER_LANE, STEP, TERMS, TOGETHER, Side, Tile
 
 # What a lane holds of a 32x32 result.
 SUMS = BLOCK * BLOCK // LANES
-# Channels that a lane stores at once: 16 bytes of f16 or bf16.
-TOGETHER = 8
 
 
 @dataclass(frozen=True)

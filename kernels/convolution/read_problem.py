@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 from iree.compiler import ir
@@ -10,7 +11,8 @@ from iree.compiler import ir
 from prepass.ir.expressions import indexing_maps, loop_sizes
 from prepass.ir.match import NoMatch
 from prepass.kernels.convolution.problem import Axis, Problem
-from prepass.kernels.convolution.steps import CHANNEL, Coordinates
+from prepass.kernels.convolution.steps import Coordinates
+from prepass.kernels.convolution.tile import TOGETHER
 from prepass.kernels.convolution.views import View
 
 
@@ -36,11 +38,16 @@ def read_problem(
     places = [_place(op, terms, result, in_filter) for terms in spatial]
     rest = [loop for loop in result if loop not in [own for own, _ in places]]
     windows = [window for _, window in places if window is not None]
-    if len(rest) != 1 or sorted(in_filter) != sorted([*rest, *windows, in_filter[-1]]):
+    if not rest or sorted(in_filter) != sorted([*rest, *windows, in_filter[-1]]):
         raise NoMatch("the filters have other dims than channels and a window", op)
-    (filter_loop,) = rest
     pitches = dict(zip(in_filter, filters.pitches, strict=True))
     sizes = loop_sizes(op)
+    filter_loops = [loop for loop in in_filter if loop in rest]
+    for outer, inner in itertools.pairwise(filter_loops):
+        if pitches[outer] != sizes[inner] * pitches[inner]:
+            raise NoMatch("the filters are not equally far apart in memory", op)
+    if len(filter_loops) > 1 and sizes[filter_loops[-1]] % TOGETHER:
+        raise NoMatch(f"the innermost channels are {sizes[filter_loops[-1]]}, not a multiple of {TOGETHER}", op)
     axes = tuple(
         Axis(
             size=image.sizes[dim],
@@ -54,9 +61,11 @@ def read_problem(
         )
         for dim, (own, window) in enumerate(places)
     )
-    axis_of = {own: number for number, (own, _) in enumerate(places)}
-    coordinates = tuple(axis_of.get(loop, CHANNEL) for loop in result)
-    return Problem(axes, sizes[in_filter[-1]], sizes[filter_loop], pitches[filter_loop], element), coordinates
+    coordinate_of = {own: number for number, (own, _) in enumerate(places)}
+    coordinate_of |= {loop: number - len(filter_loops) for number, loop in enumerate(filter_loops)}
+    filter_sizes = tuple(sizes[loop] for loop in filter_loops)
+    problem = Problem(axes, sizes[in_filter[-1]], filter_sizes, pitches[filter_loops[-1]], element)
+    return problem, tuple(coordinate_of[loop] for loop in result)
 
 
 def _place(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from iree.compiler import ir
 from iree.compiler.dialects import arith, gpu, hal
 
-from prepass.ir.kernels.builders import apply, index, lds, lds_barrier, loop
+from prepass.ir.kernels.builders import apply, delinearize, index, lds, lds_barrier, loop
 from prepass.ir.layout.bodies import body_ops
 from prepass.kernels.convolution.epilogue import Memory, Place, run_steps
 from prepass.kernels.convolution.launch import launch
@@ -112,7 +112,8 @@ def _store(work: _Workgroup, lane: Lane, sums: Sequence[ir.Value]) -> None:
     for fragment in fragments(sums, lane, work.tile):
         pixel = apply(lambda first, pixel: first + pixel, work.first_pixel, fragment.pixel)
         channel = apply(lambda first, channel: first + channel, work.first_filter, fragment.channel)
-        place = Place(pixel_positions(pixel, dispatch.problem), channel, fragment.width)
+        positions = pixel_positions(pixel, dispatch.problem) + delinearize(channel, dispatch.problem.filter_sizes)
+        place = Place(positions, fragment.width)
         values: dict[ir.Value, ir.Value] = {}
         total = fragment.sums
         if dispatch.initial is not None:

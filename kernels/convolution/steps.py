@@ -13,7 +13,8 @@ from prepass.ir.layout.bodies import body_ops
 from prepass.ir.match import NoMatch
 from prepass.kernels.convolution.views import View, loaded_view
 
-# The coordinate of a result that counts filters; the others count along the problem's axes.
+# The coordinate of a result that counts the innermost dim of the filters; -2 is the dim outside of it, where they have
+# several, and so on. Other coordinates number the problem's axes.
 CHANNEL = -1
 
 # For each dim of a tensor, the coordinate of the result that it is read at.

@@ -14,6 +14,8 @@ LANES = GFX942.wave_size
 BLOCK, TERMS, PER_LANE = 32, 8, 4
 MFMA_CYCLES = GFX942.mfma("v_mfma_f32_32x32x8_f16").cycles
 STEP = 2 * TERMS
+# Channels that a lane stores at once: 16 bytes of f16 or bf16.
+TOGETHER = 8
 ELEMENT_BYTES, SUM_BYTES = 2, 4
 # Rows of LDS are 16 bytes longer than what they hold: 8 neighbouring rows start in different banks then.
 PADDING = 8
