@@ -21,7 +21,7 @@ from prepass.kernels.convolution.tile import Side
 
 _SIDES: Sides = {(32, 32): (Side(1, 1), Side(1, 1)), (32, 64): (Side(1, 1), Side(1, 2))}
 # With fewer, reading the weights from HBM takes longer than IREE's own code does.
-_FEWEST_ROWS = 33
+_FEWEST_ROWS = 17
 _MOST_ROWS = 160
 # With fewer, adding up the parts takes longer than they save.
 _FEWEST_TERMS = 256
@@ -84,6 +84,7 @@ class SkinnyMatmul(ImplicitProduct):
             linear_layer(77, 3072, 768),
             linear_layer(77, 1280, 5120),
             linear_layer(77, 5120, 1280),
+            linear_layer(32, 4096, 4096),
         )
 
 
