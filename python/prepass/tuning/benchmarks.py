@@ -111,7 +111,8 @@ def _script(commands: Sequence[tuple[Candidate, list[str]]]) -> str:
     lines.append('cd "$(dirname "$0")"')
     for candidate, command in commands:
         cycles = candidate.price.cycles if candidate.price else 0
-        lines += ["", f"# {cycles:,.0f} cycles: {candidate.choice}", shlex.join(command)]
+        results = "results right in the simulator" if candidate.checked else "results not looked at"
+        lines += ["", f"# {cycles:,.0f} cycles, {results}: {candidate.choice}", shlex.join(command)]
     return "\n".join(lines) + "\n"
 
 

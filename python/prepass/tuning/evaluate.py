@@ -23,6 +23,7 @@ from prepass.ir.targets.attention_shape import AttentionShape
 from prepass.ir.targets.tuning_table import Choice, Entry, TuningTable, entry_from_record
 from prepass.pipeline.base import Remark, RemarkKind
 from prepass.pipeline.kernels import tuned_kernel
+from prepass.tuning.check import check_config
 from prepass.tuning.extract import PHASE
 from prepass.tuning.price import PRICING, Price, price_kernel
 from prepass.tuning.terms import terms_of_iteration
@@ -40,6 +41,7 @@ class Request:
       entry: The op and the choice.
       flags: Of iree-compile.
       files: Python files of passes and kernels to load.
+      check: Whether its results are checked as well, on a small op.
     """
 
     source: str
@@ -47,13 +49,15 @@ class Request:
     target: str
     flags: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
+    check: bool = False
 
     @property
     def key(self) -> str:
         """What the result depends on, as a digest."""
         entry = self.entry.record()
         parts = [PRICING, compiler_version.VERSION, self.source, entry["op"], entry["shape"], entry["choice"]]
-        text = json.dumps([*parts, self.target, list(self.flags)], sort_keys=True)
+        parts += [self.target, list(self.flags), *(["check"] if self.check else [])]
+        text = json.dumps(parts, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
     def record(self) -> dict[str, Any]:
@@ -64,21 +68,25 @@ class Request:
             "target": self.target,
             "flags": list(self.flags),
             "files": list(self.files),
+            "check": self.check,
         }
 
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> Request:
         """The request that a record spells."""
         entry = entry_from_record(record["entry"])
-        return cls(record["source"], entry, record["target"], tuple(record["flags"]), tuple(record["files"]))
+        flags, files = tuple(record["flags"]), tuple(record["files"])
+        return cls(record["source"], entry, record["target"], flags, files, record["check"])
 
 
 def evaluate(request: Request) -> Price:
     """Compile a dispatch and price it.
 
     Raises CompileError when it does not compile, and PrepassError when the choice is not what it was compiled
-    with, or its code cannot be priced.
+    with, when its results are wrong, and when its code cannot be priced.
     """
+    if request.check:
+        check_config(request.entry, request.target, request.flags)
     seen = _Seen()
     table = TuningTable(request.target, compiler_version.VERSION, (request.entry,))
     with tempfile.TemporaryDirectory(prefix="prepass-tune-") as directory:

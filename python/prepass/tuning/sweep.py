@@ -7,6 +7,7 @@ in which they came, so any executor finds the same.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -28,12 +29,14 @@ class Candidate:
 
     Attributes:
       weights: How often each dispatch is in the program.
+      checked: Whether its results have been found right.
     """
 
     kind: str
     choice: Choice
     outcomes: tuple[Outcome, ...]
     weights: tuple[int, ...]
+    checked: bool = False
 
     @property
     def price(self) -> Price | None:
@@ -122,14 +125,26 @@ class Sweep:
                 results[id(op)].candidates.append(candidate)
             for op in ops:
                 searches[id(op)].advance(results[id(op)])
+        self._check(list(results.values()))
         for result in results.values():
             chosen = picked(result.op.kind, result.op.shape)
             result.picked = next((c for c in result.candidates if c.choice == Choice(chosen) and chosen), None)
         return list(results.values())
 
-    def _evaluate(self, batch: Iterable[tuple[TunedOp, Choice]]) -> Iterator[tuple[TunedOp, Candidate]]:
+    def _check(self, results: Sequence[OpResult]) -> None:
+        """Run the best config of each op on a small op; where its results are wrong it has failed, and the next is."""
+        while unchecked := [(r, best) for r in results if (best := r.best) and best.choice.config and not best.checked]:
+            batch = [(result.op, best.choice) for result, best in unchecked]
+            checked = [candidate for _, candidate in self._evaluate(batch, check=True)]
+            for (result, best), candidate in zip(unchecked, checked, strict=True):
+                known = dataclasses.replace(best, checked=True)
+                result.candidates[result.candidates.index(best)] = candidate if candidate.reason else known
+
+    def _evaluate(
+        self, batch: Iterable[tuple[TunedOp, Choice]], check: bool = False
+    ) -> Iterator[tuple[TunedOp, Candidate]]:
         """The candidates of choices, in the order of these."""
-        requests = [(op, choice, self._requests(op, choice)) for op, choice in batch]
+        requests = [(op, choice, self._requests(op, choice, check)) for op, choice in batch]
         wanted = {request.key: request for _, _, several in requests for request in several}
         missing = {key: request for key, request in wanted.items() if self.store.get(key) is None}
         self.requested += len(wanted)
@@ -142,9 +157,10 @@ class Sweep:
             outcomes = tuple(self.store.get(request.key) or Outcome(None, "failed") for request in several)
             yield op, Candidate(op.kind, choice, outcomes, tuple(op.dispatches.values()))
 
-    def _requests(self, op: TunedOp, choice: Choice) -> list[Request]:
+    def _requests(self, op: TunedOp, choice: Choice, check: bool) -> list[Request]:
         entry = Entry(op.kind, op.shape, choice)
-        return [Request(d.source, entry, self.target, self.flags, self.files) for d in op.dispatches]
+        first = Request("", entry, self.target, self.flags, self.files, check)
+        return [dataclasses.replace(first, source=dispatch.source) for dispatch in op.dispatches]
 
 
 class _Search:
