@@ -31,6 +31,7 @@ _COPIES = (
     "Tensors that are copied or transposed between dispatches",
     "Nothing is computed, and all of it goes through memory twice.",
 )
+_NEW = "no dispatch of its own without the pipeline; with it, "
 _PADDING_FLAG = "--iree-dispatch-creation-enable-fuse-padding-into-linalg-consumer-ops"
 _ASSERTIONS = (
     "assertions",
@@ -130,9 +131,15 @@ def _dispatch_issue(
         [dispatch for dispatch in graph.dispatches if is_wanted(dispatch, graph)]
         for graph in (evidence.before, evidence.after)
     )
-    if not found:
+    if not (found or left):
         return None
+    known = frozenset[int]().union(*(dispatch.ops for dispatch in found))
     instances = [_dispatch_instance(dispatch, is_wanted, evidence, why) for dispatch in found]
+    instances += [
+        Instance(dispatch.location, dispatch.name, State.LEFT, _NEW + why(dispatch, evidence.after), "", dispatch.ops)
+        for dispatch in left
+        if not dispatch.ops & known
+    ]
     return Issue(*words, tuple(instances), share_of(found), share_of(left))
 
 

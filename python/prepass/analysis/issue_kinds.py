@@ -68,7 +68,7 @@ _ATTENTION = (
         "Slices, stacks and complex numbers take several dispatches that load the partner of a channel one element at "
         "a time. In one form they load whole rows, or become part of the attention that reads them.",
         ("prepass-canonicalize-rope", "prepass-fuse-query-rope"),
-        no_issue=("is not a rotary embedding", "no target is known"),
+        no_issue=("is not a rotary embedding", "rotated in no time", "no target is known"),
     ),
 )
 _CONTRACTIONS = (
