@@ -16,7 +16,7 @@ from .simulator_kernels import exchange, kernel_text
 # Groups whose own test compares them with what is tested.
 _CHECKED = {
     "vector, integers", "vector, floating point", "vector, masks", "vector, comparisons", "packed", "matrix",
-    "between lanes", "global memory", "local memory", "scratch",
+    "dot products", "between lanes", "global memory", "local memory", "scratch",
 }  # fmt: skip
 
 

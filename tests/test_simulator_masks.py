@@ -9,6 +9,7 @@ import pytest
 
 from prepass.simulator.carry import CARRY
 from prepass.simulator.compare import COMPARISONS
+from prepass.simulator.dot import DOT
 from prepass.simulator.packed import PACKED
 
 from .exact_numbers import add, fused, larger, multiply, rounded, signed, size, smaller, value
@@ -269,3 +270,42 @@ def test_packed_move():
     waves = execute("v_pk_mov_b32 v[0:1], v[4:5], v[8:9] op_sel:[0,1]", make_waves(registers))
     assert waves.vector[0, 0].tolist() == registers[4]
     assert waves.vector[1, 0].tolist() == registers[9]
+
+
+@pytest.mark.parametrize("halves", _HALVES)
+def test_dot_product(halves):
+    random = np.random.default_rng(len(halves))
+    # Numbers of one magnitude, whose products and sums float64 holds.
+    pairs = [random.standard_normal((2, 64)).astype(np.float16) for _ in range(2)]
+    start = random.standard_normal(64).astype(np.float32)
+    registers = {
+        4 + 4 * at: [int(x) | int(y) << 16 for x, y in zip(*pair.view(np.uint16), strict=True)]
+        for at, pair in enumerate(pairs)
+    }
+    registers[12] = start.view(np.uint32).tolist()
+    written = (
+        halves.replace("op_sel_hi:[0,0]", "op_sel_hi:[0,0,1]").replace("[0,1]", "[0,1,1]").replace("[1,0]", "[1,0,0]")
+    )
+    written = written.replace("neg_hi:[0,1,1]", "neg_hi:[0,1,0]")
+    waves = execute(f"v_dot2_f32_f16 v0, v4, v8, v12 {written}", make_waves(registers))
+    low = [1, 0] if "op_sel:[1" in halves else [0, 0]
+    high = [0, 0] if halves == "op_sel_hi:[0,0]" else [0, 1] if "op_sel:[1" in halves else [1, 1]
+    a, b = (pair.astype(np.float64) for pair in pairs)
+    first, second = a[low[0]] * b[low[1]], a[high[0]] * b[high[1]]
+    wanted = -first - second if "neg" in halves else first + second
+    assert (waves.vector[0, 0].view(np.float32) == (wanted + start).astype(np.float32)).all()
+
+
+def test_every_dot_product_is_tested():
+    assert set(DOT) == {"v_dot2_f32_f16", "v_dot2c_f32_f16"}
+
+
+def test_dot_product_added_to_the_result():
+    half, two, ten = 0x3800, 0x4000, 0x41200000
+    waves = execute("v_dot2c_f32_f16_e32 v0, 0x3c003800, v4", make_waves({0: [ten] * 64, 4: [half << 16 | two] * 64}))
+    assert (waves.vector[0, 0].view(np.float32) == 0.5 * 2 + 1 * 0.5 + 10).all()
+
+
+def test_dot_product_flushes_what_is_denormal():
+    waves = execute("v_dot2_f32_f16 v0, 0, v4, v5", make_waves({4: [0] * 64, 5: [0x007FFFFF] * 64}))
+    assert (waves.vector[0, 0] == 0).all()

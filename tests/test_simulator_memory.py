@@ -292,6 +292,13 @@ def test_two_local_accesses(name):
     assert np.array_equal(local_contents(waves), contents)
 
 
+def test_an_offset_to_a_negative_local_address():
+    waves, contents = local_waves(np.random.default_rng(8), active=(1 << 64) - 1)
+    waves.vector[4] = (1 << 32) - 64
+    execute("ds_read_b32 v12, v4 offset:80", waves)
+    assert (waves.vector[12] == contents[16:20].copy().view(np.uint32)[0]).all()
+
+
 @pytest.mark.parametrize(
     ("text", "address", "message"),
     [

@@ -13,6 +13,7 @@ from prepass.errors import PrepassError
 from prepass.simulator.carry import CARRY
 from prepass.simulator.compare import COMPARISONS
 from prepass.simulator.cross_lane import CROSS_LANE
+from prepass.simulator.dot import DOT
 from prepass.simulator.errors import Fault
 from prepass.simulator.global_memory import GLOBAL_MEMORY
 from prepass.simulator.indexing import INDEXING, translate_indexed
@@ -37,6 +38,7 @@ GROUPS: Mapping[str, Iterable[str]] = {
     "vector, masks": CARRY,
     "vector, comparisons": COMPARISONS,
     "packed": PACKED,
+    "dot products": DOT,
     "matrix": MFMA,
     "between lanes": CROSS_LANE,
     "indexed registers": INDEXING,

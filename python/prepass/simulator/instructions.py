@@ -9,6 +9,7 @@ from prepass.amdgpu.assembly import Instruction
 from prepass.simulator.carry import CARRY
 from prepass.simulator.compare import COMPARISONS
 from prepass.simulator.cross_lane import CROSS_LANE
+from prepass.simulator.dot import DOT
 from prepass.simulator.errors import Fault
 from prepass.simulator.global_memory import GLOBAL_MEMORY
 from prepass.simulator.indexing import INDEXING
@@ -30,6 +31,7 @@ _TRANSLATORS: dict[str, Callable[[Instruction, Limits], Step]] = {
     **CARRY,
     **COMPARISONS,
     **CROSS_LANE,
+    **DOT,
     **GLOBAL_MEMORY,
     **LOCAL_MEMORY,
     **SCRATCH,

@@ -142,7 +142,8 @@ def _check(instruction: Instruction, operands: int, modifiers: tuple[str, ...]) 
 
 
 def _addresses(waves: Waves, register: int, offset: int, alignment: int) -> np.ndarray:
-    addresses = waves.vector[register].astype(np.int64) + offset
+    # The sum is of 32 bits: compilers add offsets to bases that are negative.
+    addresses = (waves.vector[register].astype(np.int64) + offset) & 0xFFFFFFFF
     if alignment > 1:
         wrong = (addresses & (alignment - 1)) != 0
         if not waves.full:

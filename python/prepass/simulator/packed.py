@@ -55,16 +55,19 @@ def translate_packed(instruction: Instruction, operation: Packed, limits: Limits
     wide = operation.kind in ("f32", "b32")
     place = expect_register(instruction.operands[0], limits, "v", 2 if wide else 1)
     sources = [parse_source(text, limits) for text in instruction.operands[1:]]
-    low, high = _bits(modifiers, "op_sel", count, 0), _bits(modifiers, "op_sel_hi", count, 1)
-    neg_low, neg_high = _bits(modifiers, "neg_lo", count, 0), _bits(modifiers, "neg_hi", count, 0)
+    low, high = modifier_bits(modifiers, "op_sel", count, 0), modifier_bits(modifiers, "op_sel_hi", count, 1)
+    neg_low, neg_high = modifier_bits(modifiers, "neg_lo", count, 0), modifier_bits(modifiers, "neg_hi", count, 0)
     if operation.kind == "b32":
         # V_PK_MOV_B32: the low result is of the first source, the high one of the second.
-        lows, highs = [_half(sources[0], low[0], False, "b32")], [_half(sources[1], low[1], False, "b32")]
+        lows, highs = (
+            [half_of_source(sources[0], low[0], False, "b32")],
+            [half_of_source(sources[1], low[1], False, "b32")],
+        )
         if "op_sel_hi" in modifiers and high[1] != 1 and low[1] != high[1]:
             raise Fault(f"op_sel_hi:{modifiers['op_sel_hi']} is not supported here")
     else:
         lows, highs = (
-            [_half(*parts, operation.kind) for parts in zip(sources, chosen, negated, strict=True)]
+            [half_of_source(*parts, operation.kind) for parts in zip(sources, chosen, negated, strict=True)]
             for chosen, negated in ((low, neg_low), (high, neg_high))
         )
     finish = _finish(operation.kind, modifiers)
@@ -81,7 +84,8 @@ def translate_packed(instruction: Instruction, operation: Packed, limits: Limits
     return step
 
 
-def _bits(modifiers: Mapping[str, str], name: str, sources: int, default: int) -> list[int]:
+def modifier_bits(modifiers: Mapping[str, str], name: str, sources: int, default: int) -> list[int]:
+    """The bits of a modifier such as `op_sel`, one for each source. Raises Fault."""
     text = modifiers.get(name)
     bits = [int(bit) for bit in text.strip("[]").split(",")] if text else [default] * sources
     if len(bits) != sources or any(bit not in (0, 1) for bit in bits):
@@ -89,7 +93,7 @@ def _bits(modifiers: Mapping[str, str], name: str, sources: int, default: int) -
     return bits
 
 
-def _half(source: Source, high: int, negate: int, kind: str) -> Getter:
+def half_of_source(source: Source, high: int, negate: int, kind: str) -> Getter:
     """A half of a source as an array of the type."""
     if source.absolute or source.negate or source.sign_extend:
         raise Fault("sources of packed instructions take neg_lo and neg_hi only")

@@ -19,7 +19,7 @@ _NO_RESULT = (
     "s_set_gpr_idx", "s_icache", "s_dcache",
 )  # fmt: skip
 _TWO_RESULTS = ("v_div_scale", "v_mad_u64_u32", "v_mad_i64_i32", "v_swap")
-_READ_RESULT = ("v_fmac", "v_swap", "s_addk", "s_mulk", "s_cmov", "s_bitset")
+_READ_RESULT = ("v_fmac", "v_dot2c", "v_swap", "s_addk", "s_mulk", "s_cmov", "s_bitset")
 
 
 def check_undefined(kernel: Kernel, blocks: Sequence[tuple[int, int]], successors: Sequence[Sequence[int]]) -> None:

@@ -174,7 +174,7 @@ def reduce(kind: str, value: ir.Value, start: ir.Value | None = None) -> ir.Valu
 
 def shuffle_xor(value: ir.Value, mask: int, width: int = 64) -> ir.Value:
     """The value of the lane whose number differs in the bits of `mask`."""
-    return gpu.ShuffleOp(value, i32(mask), i32(width), ir.Attribute.parse("#gpu<shuffle_mode xor>")).shuffleResult
+    return gpu.ShuffleOp(value, i32(mask), i32(width), ir.Attribute.parse("#gpu.shuffle_mode<xor>")).shuffleResult
 
 
 def mfma(lhs: ir.Value, rhs: ir.Value, acc: ir.Value, shape: tuple[int, int, int] = (32, 32, 8)) -> ir.Value:
