@@ -5,15 +5,20 @@ import re
 import time
 from collections import Counter
 
+import numpy as np
 import pytest
 
 import prepass
+from prepass.checking.numerics import compare
 from prepass.compiler.kernels import kernel_dispatches
 from prepass.ir.kernels import ATTENTION, CONVOLUTION
 from prepass.ir.match import find_ops, walk_ops
+from prepass.pipeline.base import RemarkKind
 from prepass.pipelines.sdxl import PIPELINE as SDXL
+from prepass.simulator import compile_program, run_program, simulate
 
 from .conftest import GFX942
+from .graphs import Graph
 
 MOST_TIME = 1.5
 _EXPORT = re.compile(r"::@(\w+)\]?$")
@@ -57,3 +62,42 @@ def test_the_unet_is_computed_by_kernels(corpus):
     print("\n".join(f"{count} × {text}" for text, count in Counter(remark.message for remark in selected).items()))
     assert counts["attention without", True, False] == 0
     assert ours <= MOST_TIME * stock
+
+
+def attention_block(batch, tokens, heads, channels):
+    """Self attention as SDXL has it: projections, attention, an output projection and a residual."""
+    graph, random, width = Graph(), np.random.default_rng(3), heads * channels
+    x = graph.argument(random.standard_normal((batch, tokens, width)), "f16")
+    weights = [graph.argument(random.standard_normal((width, width)) / width**0.5, "f16") for _ in range(4)]
+
+    def project(value, weight):
+        return graph.cast(graph.contract(value, "btc", weight, "dc", "btd", "f32"), "f16")
+
+    def split(value):
+        split_heads = graph.reshape(value, [[0], [1], [2, 3]], (batch, tokens, heads, channels))
+        return graph.transpose(split_heads, (0, 2, 1, 3))
+
+    query, key, value = (split(project(x, weight)) for weight in weights[:3])
+    scores = graph.scalar("mulf", graph.contract(query, "bhtc", key, "bhsc", "bhts", "f32"), channels**-0.5)
+    probabilities = graph.cast(graph.softmax(scores, 3, named=False), "f16")
+    result = graph.cast(graph.contract(probabilities, "bhts", value, "bhsc", "bhtc", "f32"), "f16")
+    joined = graph.reshape(graph.transpose(result, (0, 2, 1, 3)), [[0], [1], [2, 3]], (batch, tokens, width))
+    return graph, graph.binary("addf", project(joined, weights[3]), x, "abc", "abc")
+
+
+def test_a_block_with_kernels_is_what_it_is_without():
+    graph, expected = attention_block(2, 144, 2, 64)
+    source, inputs = graph.module(expected), graph.inputs()
+    computed = []
+    program = compile_program(
+        source,
+        preset="prepass-sdxl",
+        kernels="all",
+        on_remark=lambda remark, _: computed.append((remark.pass_name, remark.kind, remark.op_name)),
+    )
+    assert ("prepass-select-kernels", RemarkKind.APPLIED, "iree_linalg_ext.attention") in computed
+    (result,) = run_program(program, inputs)
+    (stock,) = simulate(source, inputs)
+    scale = np.abs(expected.array).max()
+    assert compare([result], [expected.array]).within(1e-3 * scale)
+    assert compare([result], [stock]).within(1e-3 * scale)
