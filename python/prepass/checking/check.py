@@ -122,6 +122,7 @@ class _Check:
             if self._judge(self._workspace.compare(expected, reference, Applied()), known):
                 return self._report(Verdict.ONLY_BEFORE_IS_WRONG, known)
             if self._before_is_wrong:
+                self._check_repeatable(expected)
                 expected, outcome = reference, known
         discard(results)
         return self._find(expected, outcome)
@@ -159,6 +160,15 @@ class _Check:
         except PrepassError as error:
             self._notes.append(f"which of the two programs is wrong is not known: {_first_line(error)}")
             return None
+
+    def _check_repeatable(self, before: Sequence[StoredArray]) -> None:
+        """Raise PrepassError for a program that gives other results each time, of which nothing can be said."""
+        again = self._workspace.outcome(self._request.before, before, "the program without the pipeline, again")
+        if not again.same:
+            raise PrepassError(
+                "the program without the pipeline gives other results when it is run again; shapes that do not fit "
+                "each other may let it read beyond its arguments: give --input-shape or --input"
+            )
 
     def _judge(self, before: Outcome, after: Outcome) -> bool:
         """Say which of two programs that differ is wrong by a reference; whether it is only the one before."""
