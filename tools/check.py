@@ -17,13 +17,16 @@ from prepass.checking.check import Report, Request, Verdict, check
 from prepass.checking.check_report import report_lines
 from prepass.checking.programs import Recipe
 from prepass.checking.workspace import Inputs, OnStep, Tolerance
+from prepass.compiler.api import TABLE_FLAG
 from prepass.compiler.flags import CommandLine, split_command_line
 from prepass.compiler.library import PHASES
 from prepass.errors import PrepassError
 from prepass.ir.targets.devices import compile_flags
+from prepass.ir.targets.tuning_table import read_tuning_table
 from prepass.tools.common import (
     COMPILE_FLAGS,
-    COMPILE_FLAGS_HELP,
+    HOW_TO_COMPILE_HELP,
+    LOAD_HELP,
     PIPELINE_FLAGS,
     check_input,
     check_output,
@@ -50,7 +53,7 @@ _FLAGS = {
     "output": True,
     "help": False,
     "h": False,
-    **COMPILE_FLAGS,
+    **{flag: True for flag in COMPILE_FLAGS if flag != "prepass-remarks"},
 }
 _HELP = f"""\
 OVERVIEW: compile a model for this machine's CPU without and with a pipeline, run both and compare the results; where
@@ -72,7 +75,7 @@ OPTIONS:
   --tolerance-f16=<number>       The same for programs with f16 or bf16 anywhere (default: 2e-2)
   --no-bisect                    Only compare
   --output=<directory>           Where to write a reproducer (default: prepass-check)
-{COMPILE_FLAGS_HELP}
+{LOAD_HELP}{HOW_TO_COMPILE_HELP}
 All other options go to iree-compile. The exit code is 1 where the results differ.
 """
 
@@ -113,6 +116,7 @@ def _request(path: str, command_line: CommandLine) -> Request:
         (*preset_flags, *flags),
         pipeline,
         kernels,
+        _table(command_line),
         rewrite_for=command_line.choice("rewrite-for", ("", "gfx942"), ""),
     )
     return Request(
@@ -124,6 +128,14 @@ def _request(path: str, command_line: CommandLine) -> Request:
         not command_line.switch("no-bisect"),
         Path(command_line.last("output", "prepass-check")),
     )
+
+
+def _table(command_line: CommandLine) -> str:
+    path = command_line.last(TABLE_FLAG)
+    if path:
+        # A table that is wrong is known before anything is compiled.
+        read_tuning_table(path)
+    return path
 
 
 def _with_target(flags: Sequence[str]) -> list[str]:

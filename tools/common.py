@@ -24,23 +24,26 @@ from prepass.pipeline.registry import default_registry
 
 # The flags of every program that runs passes, and whether each takes a value.
 PREPASS_FLAGS = {"prepass-load": True, "prepass-remarks": True}
-PREPASS_FLAGS_HELP = """\
+LOAD_HELP = """\
   --prepass-load=<file.py>       Add the passes and kernels that a Python file defines; may be given several times
+"""
+PREPASS_FLAGS_HELP = (
+    LOAD_HELP
+    + """\
   --prepass-remarks=<kind>       Print what passes did (applied), left alone and why (missed), or all
 """
+)
 
 # Those of programs that compile as well.
 COMPILE_FLAGS = {**PREPASS_FLAGS, "prepass-preset": True, "prepass-kernels": True, TABLE_FLAG: True}
-COMPILE_FLAGS_HELP = (
-    PREPASS_FLAGS_HELP
-    + """\
+HOW_TO_COMPILE_HELP = """\
   --prepass-preset=<name>        Use a named pipeline with the flags that belong to it; a flag or a pipeline that is
                                  given on the command line wins. `prepass pipelines <name>` shows them
   --prepass-kernels=<names>      Let kernels of prepass compute the ops that they fit: none, default, all, or
                                  names, separated by commas; `prepass kernels` lists them
   --prepass-tuning-table=<file>  Compile ops as the table of prepass-tune says that is best
 """
-)
+COMPILE_FLAGS_HELP = PREPASS_FLAGS_HELP + HOW_TO_COMPILE_HELP
 
 # Where programs that do more than compile take a pipeline; the second name is iree-compile's.
 PIPELINE_FLAGS = ("pipeline", "iree-preprocessing-pass-pipeline")

@@ -47,7 +47,7 @@ class Bisection:
         self._whole = outcome
         self._workspace = workspace
         self._expected = expected
-        steps = call_in_child(read_steps, recipe.pipeline, recipe.kernels, what="reading the pipeline")
+        steps = call_in_child(read_steps, recipe.pipeline, recipe.kernels, recipe.table, what="reading the pipeline")
         # The program is the same for all, up to where the pipeline runs.
         module = workspace.path(".mlirbc")
         self._base = dataclasses.replace(

@@ -45,6 +45,7 @@ class Recipe:
       start: The phase that it has been through already, or `start`.
       flags: Those of iree-compile.
       limits: How many rewrites a pass makes, by its name; see `Control`.
+      table: The path of a tuning table, or "".
       rewrite_for: The architecture that preprocessing passes rewrite for, or "" for what the flags say.
     """
 
@@ -53,6 +54,7 @@ class Recipe:
     flags: tuple[str, ...] = ()
     pipeline: str = ""
     kernels: str | None = None
+    table: str = ""
     limits: tuple[tuple[str, int], ...] = ()
     rewrite_for: str = ""
 
@@ -201,7 +203,7 @@ def _open(session: Session, recipe: Recipe) -> Compilation:
 
 def _parts(recipe: Recipe, session: Session) -> dict[str, Nest]:
     pipeline = resolve_with_kernels(recipe.pipeline, recipe.kernels, session.context)
-    return split_by_phase(pipeline, default_registry()) if pipeline else {}
+    return split_by_phase(pipeline, default_registry(), recipe.table) if pipeline else {}
 
 
 def _run_preprocessing(recipe: Recipe, compilation: Compilation, parts: Mapping[str, Nest]) -> PipelineRun:

@@ -17,6 +17,7 @@ from prepass.checking.child import call_in_child
 from prepass.checking.programs import Recipe, prepare, rewritten, signature_of, write_text
 from prepass.checking.slices import slice_around
 from prepass.checking.workspace import Inputs, Outcome, Tolerance, Workspace, discard
+from prepass.compiler.api import TABLE_FLAG
 from prepass.compiler.compilation import Compilation
 from prepass.errors import PrepassError
 from prepass.ir.locations import describe_location
@@ -146,6 +147,7 @@ def _write(
     words = ["prepass-check", str(module), f"--compile-from={recipe.start}"]
     words += [f"--prepass-load={path}" for path in default_registry().files]
     words += [f"--pipeline={pipeline}"] if pipeline else []
+    words += [f"--{TABLE_FLAG}={recipe.table}"] if recipe.table else []
     words += [f"--rewrite-for={recipe.rewrite_for}"] if recipe.rewrite_for else []
     words += [*recipe.flags, f"--seed={workspace.inputs.seed}", "--no-bisect"]
     words += [f"--input=@{path}" for path in inputs]

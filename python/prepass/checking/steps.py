@@ -33,20 +33,20 @@ class Step:
     later: tuple[str, ...]
 
 
-def read_steps(pipeline: str, kernels: str | None) -> list[Step]:
+def read_steps(pipeline: str, kernels: str | None, table: str = "") -> list[Step]:
     """The passes of a pipeline, named pipelines expanded, in order. Raises PipelineError."""
     nest = resolve_with_kernels(pipeline, kernels, Session().context)
     if nest is None:
         return []
-    return [_step(nest, number) for number in range(_count(nest))]
+    return [_step(nest, number, table) for number in range(_count(nest))]
 
 
-def _step(nest: Nest, number: int) -> Step:
+def _step(nest: Nest, number: int, table: str) -> Step:
     (alone,) = _part(nest, number, number + 1)
     (through,) = _part(nest, 0, number + 1)
     later = [
         instance
-        for phase, part in split_by_phase(through, default_registry()).items()
+        for phase, part in split_by_phase(through, default_registry(), table).items()
         if phase != PREPROCESSING
         for instance in part.elements
     ]
