@@ -127,17 +127,28 @@ func.func @main(%x: tensor<2x5x6x32xf16>, %w: tensor<128x3x3x32xf16>, %t: tensor
 """
 
 
-def test_what_is_fused_with_it_stays_fused():
+SLICED = FUSED.replace("%t: tensor<128x2xf16>", "%all: tensor<128x3xf16>").replace(
+    "  %zero =",
+    "  %t = tensor.extract_slice %all[0, 1] [128, 2] [1, 1] : tensor<128x3xf16> to tensor<128x2xf16>\n  %zero =",
+)
+
+
+@pytest.mark.parametrize(("source", "times", "scalars"), [(FUSED, 2, False), (SLICED, 3, True)], ids=["all", "sliced"])
+def test_what_is_fused_with_it_stays_fused(source, times, scalars):
     random = np.random.default_rng(5)
     image, filters = (random.standard_normal(s).astype(np.float16) for s in ((2, 5, 6, 32), (128, 3, 3, 32)))
     filters = (filters / 8).astype(np.float16)
-    time = random.standard_normal((128, 2)).astype(np.float16)
+    time = random.standard_normal((128, times)).astype(np.float16)
     residual = random.standard_normal((2, 5, 6, 128)).astype(np.float32)
-    program = compile_program(FUSED, kernels="convolution", flags=[FUSE_PADDING])
-    assert sum(text.count(".amdhsa_kernel ") for text in program.assembly) == 1
+    program = compile_program(source, kernels="convolution", flags=[FUSE_PADDING])
+    (assembly,) = program.assembly
+    assert assembly.count(".amdhsa_kernel ") == 1
+    assert OURS in assembly
+    # A time embedding of which each image has every other element is read by vectors, unless the last ends too early.
+    assert ("_load_ushort" in assembly) == scalars
     silu, total = run_program(program, [image, filters, time, residual])
     sums = convolve(image, filters, 1, 1)
-    timed = sums + time.T[:, None, None, :]
+    timed = sums + time[:, times - 2 :].T[:, None, None, :]
     assert relative_error(silu, timed / (1 + np.exp(-timed))) <= 2 * TOLERANCE["f16"]
     assert relative_error(total, sums + residual) <= 1e-5
 

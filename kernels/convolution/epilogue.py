@@ -7,12 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from iree.compiler import ir
-from iree.compiler.dialects import vector
+from iree.compiler.dialects import arith, vector
 
 from prepass.ir.kernels.builders import apply, index, load, splat, store, vector_type
 from prepass.ir.layout.bodies import body_ops
 from prepass.kernels.convolution.steps import CHANNEL, Computed, Coordinates, Step, Stored
 from prepass.kernels.convolution.views import View
+
+# Of so many elements one is worth reading all.
+_MOST_INTERLEAVED = 4
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,8 @@ class Memory:
             return load(buffer, [at], place.width)
         if pitch == 0:
             return splat(vector.ExtractOp(load(buffer, [at], 1), [], [0]).result, place.width)
+        if pitch <= _MOST_INTERLEAVED and _holds_all_between(operand.view, pitch):
+            return _read_interleaved(buffer, operand, place, pitch)
         places = [apply(lambda at, n=n: at + n * pitch, at) for n in range(place.width)]
         elements = [vector.ExtractOp(load(buffer, [at], 1), [], [0]).result for at in places]
         return vector.FromElementsOp(vector_type(place.width, operand.view.element), elements).result
@@ -76,6 +81,32 @@ def _widened(op: ir.Operation, inside: Mapping[ir.Value, ir.Value], width: int) 
 
 def _wide(value: ir.Value, inside: Mapping[ir.Value, ir.Value], width: int) -> ir.Value:
     return inside[value] if value in inside else splat(value, width)
+
+
+def _holds_all_between(view: View, pitch: int) -> bool:
+    """Whether a binding has all elements from one channel to the next, behind the last one too."""
+    last = sum((size - 1) * step for size, step in zip(view.sizes, view.pitches, strict=True) if step >= pitch)
+    return view.offset % pitch == 0 and view.offset + last + pitch <= view.elements
+
+
+def _read_interleaved(buffer: ir.Value, operand: Stored, place: Place, pitch: int) -> ir.Value:
+    """Every `pitch`-th element, by vectors: all of them are read, for it is of few dims that vary faster."""
+    view, at, position = operand.view, index(operand.view.offset), index(0)
+    for coordinate, step in zip(operand.coordinates, view.pitches, strict=True):
+        moved = place.positions[coordinate]
+        if step < pitch:
+            position = apply(lambda p, moved, step=step: p + moved * step, position, moved)
+        else:
+            at = apply(lambda at, moved, step=step: at + moved * step, at, moved)
+    everything = load(buffer, [at], place.width * pitch)
+    found, *others = (
+        vector.ShuffleOp(everything, everything, range(start, place.width * pitch, pitch)).result
+        for start in range(pitch)
+    )
+    for number, other in enumerate(others, 1):
+        here = arith.cmpi(arith.CmpIPredicate.eq, position, index(number))
+        found = arith.select(here, other, found)
+    return found
 
 
 def _offset(view: View, coordinates: Coordinates, place: Place) -> ir.Value:
