@@ -37,6 +37,7 @@ from prepass.compiler.library import set_process_flags
 from prepass.errors import PrepassError
 from prepass.ir.parse import read_module
 from prepass.ir.targets.devices import compile_flags
+from prepass.pipeline.registry import default_registry
 from prepass.tools.common import check_output, run_program, whole_output, working, write_output
 
 DTYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
@@ -116,13 +117,13 @@ def _main(arguments: argparse.Namespace) -> int:
     if not any((*files, arguments.bundle, arguments.check)):
         raise PrepassError("nothing to do: give -o, --mlir, --parameters, --bundle or --check")
     model = find(arguments.model)
+    settings, preset = _settings(model, arguments), _preset(model, arguments)
     # Some are flags that the compiler keeps per process. It can be given them once, before it is used.
     set_process_flags("export.py", (*(() if arguments.target == CPU else model.gpu_flags), *arguments.flag))
-    return _export(model, arguments)
+    return _export(model, settings, preset, arguments)
 
 
-def _export(model: Model, arguments: argparse.Namespace) -> int:
-    settings = _settings(model, arguments)
+def _export(model: Model, settings: Settings, preset: str | None, arguments: argparse.Namespace) -> int:
     # What torch is to compute needs weights in memory.
     in_torch = arguments.check or bool(arguments.bundle and arguments.size == "test")
     with step(f"making {model.name}"):
@@ -138,7 +139,7 @@ def _export(model: Model, arguments: argparse.Namespace) -> int:
         write_mlir(module, arguments.mlir)
     if not any((arguments.output, arguments.bundle, arguments.check)):
         return 0
-    program = _compile(module, model, arguments)
+    program = _compile(module, preset, arguments)
     if arguments.output:
         write_output(str(arguments.output), program)
     expected: tuple[torch.Tensor, ...] = ()
@@ -165,8 +166,13 @@ def _settings(model: Model, arguments: argparse.Namespace) -> Settings:
     )
 
 
-def _compile(module: ir.Module, model: Model, arguments: argparse.Namespace) -> bytes:
-    preset = None if arguments.preset == "none" else arguments.preset or model.preset
+def _preset(model: Model, arguments: argparse.Namespace) -> str | None:
+    if arguments.preset == "none":
+        return None
+    return default_registry().pipeline(arguments.preset or model.preset).name
+
+
+def _compile(module: ir.Module, preset: str | None, arguments: argparse.Namespace) -> bytes:
     statistics = ProgramStatistics()
     flags = target_flags(arguments.target, arguments.opt_level)
     with step(f"compiling for {arguments.target} with {preset or 'stock IREE'}"):
