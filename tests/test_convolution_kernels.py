@@ -127,10 +127,8 @@ func.func @main(%x: tensor<2x5x6x32xf16>, %w: tensor<128x3x3x32xf16>, %t: tensor
 """
 
 
-SLICED = FUSED.replace("%t: tensor<128x2xf16>", "%all: tensor<128x3xf16>").replace(
-    "  %zero =",
-    "  %t = tensor.extract_slice %all[0, 1] [128, 2] [1, 1] : tensor<128x3xf16> to tensor<128x2xf16>\n  %zero =",
-)
+SLICE = "%t = tensor.extract_slice %all[0, 1] [128, 2] [1, 1] : tensor<128x3xf16> to tensor<128x2xf16>"
+SLICED = FUSED.replace("%t: tensor<128x2xf16>", "%all: tensor<128x3xf16>").replace("%zero =", f"{SLICE}\n  %zero =", 1)
 
 
 @pytest.mark.parametrize(("source", "times", "scalars"), [(FUSED, 2, False), (SLICED, 3, True)], ids=["all", "sliced"])
