@@ -31,6 +31,8 @@ from prepass.tuning.terms import terms_of_iteration
 # `partial_reduction` as well, in which a workgroup has one of several parts.
 _REDUCTION = re.compile(r"reduction = \[([\d, ]+)\]")
 
+UNPRICED = "it cannot be told how often its loop runs"
+
 
 @dataclass(frozen=True)
 class Request:
@@ -102,7 +104,7 @@ def evaluate(request: Request) -> Price:
         )
     choice = request.entry.choice
     if (choice.config or choice.kernel) and not seen.applied:
-        raise PrepassError(f"the choice was not taken: {'; '.join(seen.missed)}")
+        raise PrepassError(f"the choice was not taken: {'; '.join(seen.missed) or 'it is not for such ops'}")
     if len(kernels) != 1 or seen.workgroups is None:
         raise PrepassError(f"expected one kernel with a grid of static size, found {len(kernels)}")
     return price_kernel(kernels[0], seen.workgroups, _steps(request.entry, seen.tile, kernels[0]))
@@ -153,11 +155,12 @@ def _steps(entry: Entry, tile: int, kernel: KernelFigures) -> float:
         tile = _kernel_step(entry.choice) or tile
         steps = -(-(entry.shape.k2 or 0) // tile) if tile else 0
     else:
-        # MFMAs tell it for whatever made the code: IREE's configs are in several units. A loop may do several steps.
-        terms = terms_of_iteration(kernel)
+        # MFMAs tell it for whatever made the code: IREE's configs for them are in several units. A loop may do several
+        # steps. Without MFMAs the config is in elements.
+        terms = terms_of_iteration(kernel) or tile
         steps = (entry.shape.reduction_extent or 0) / terms if terms else 0
     if not steps:
-        raise PrepassError("it cannot be told how often its loop runs")
+        raise PrepassError(UNPRICED)
     return steps
 
 

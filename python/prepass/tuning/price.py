@@ -19,7 +19,7 @@ from prepass.errors import PrepassError
 from prepass.ir.targets.tuning_table import ATTENTION
 
 # Raise it when what is priced changes, so that what was stored before is priced anew.
-PRICING = 2
+PRICING = 3
 # The cost model lets units overlap. In attention each step of a wave waits for the one before, so that takes another
 # wave; the loops of contractions load ahead and their steps are independent, so that one wave keeps units busy.
 _FEWEST_WAVES = {ATTENTION: 2}

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from prepass.ir.targets.tuning_table import Choice, Entry
 from prepass.tuning.child import Outcome
-from prepass.tuning.evaluate import Request
+from prepass.tuning.evaluate import UNPRICED, Request
 from prepass.tuning.executors import Executor
 from prepass.tuning.extract import TunedOp
 from prepass.tuning.price import Price
@@ -85,9 +85,10 @@ class OpResult:
         return sorted(good, key=lambda candidate: candidate.rank)[:count]
 
     def entry(self) -> Entry | None:
-        """The table's entry, None where all failed."""
+        """The table's entry, None where all failed, or where IREE's default compiles and cannot be compared."""
         best = self.best
-        if best is None or best.price is None:
+        unpriced = any(c.choice == Choice() and c.reason == UNPRICED for c in self.candidates)
+        if best is None or best.price is None or unpriced:
             return None
         price = {"cycles": best.price.cycles, "vgprs": best.price.vgprs, "lds_bytes": best.price.lds_bytes}
         return Entry(self.op.kind, self.op.shape, best.choice, price)
