@@ -82,6 +82,8 @@ CASES = {
     "fuse-query-rope{fuse=always}": (0, "gfx942"),
     "transpose-convolutions": (4, ""),
 }
+# The compiler sorts constants before passes run, so that it is the other one that is replaced.
+PLACES = {"merge-constants": "3:8"}
 
 
 def first_rewrite(path, name, rewrite_for):
@@ -116,7 +118,8 @@ def test_an_error_in_any_pass_is_found(name, tmp_path, program):
     lines, command = planted(program, path, tmp_path, f"planted-{name},cse", *flags)
     where = next(number for number, line in enumerate(lines) if line.startswith("first difference"))
     assert lines[where].startswith(f"first difference: planted-{stem}, rewrite 1 of "), lines
-    assert lines[where + 1].startswith(f"  {location}: "), lines
+    place = f"{path}:{PLACES[name]}" if name in PLACES else location
+    assert lines[where + 1].startswith(f"  {place}: "), lines
     assert command.startswith(f"prepass-check {tmp_path / 'out' / 'reproducer.mlir'} ")
 
 
