@@ -15,11 +15,12 @@ import pytest
 import prepass
 from prepass.ir.targets.tuning_table import ATTENTION, Choice, read_tuning_table
 from prepass.tuning.child import Outcome
-from prepass.tuning.evaluate import UNPRICED, Request
+from prepass.tuning.evaluate import NOT_TAKEN, UNPRICED, Request
 from prepass.tuning.executors import DaskExecutor, LocalExecutor
 from prepass.tuning.extract import extract
 from prepass.tuning.op_text import op_module
 from prepass.tuning.price import Price
+from prepass.tuning.space import start
 from prepass.tuning.store import Store
 from prepass.tuning.sweep import Candidate, OpResult
 
@@ -40,12 +41,16 @@ def found(result):
     return candidates, result.best.choice, result.best.rank
 
 
+def others() -> int:
+    """Most requests beyond the limit: kernels, of which few fit, and the best whose results were looked at."""
+    return len(start(ATTENTION, small_op().shape)) + 2
+
+
 def check_executors(op, limit, directory, cluster) -> None:
     ops = extract(op_module(op), flags=GFX942).ops
     sweep, here = search(ops, directory / "local", LocalExecutor(2, TIMEOUT), limit)
     assert len(here.candidates) == limit
-    # One more for each that was the best and whose results were looked at.
-    assert limit <= sweep.compiled == sweep.requested <= limit + 2
+    assert limit <= sweep.compiled == sweep.requested <= limit + others()
     assert here.picked is not None
     assert here.best.rank <= here.picked.rank
     again, same = search(ops, directory / "local", LocalExecutor(1, TIMEOUT), limit)
@@ -81,7 +86,7 @@ def test_a_killed_search_goes_on_where_it_was(tmp_path, program):
     assert second.returncode == 0, second.stderr
     # The compile that was under way when the process was killed may be in the file, and may not.
     after = Counter(_keys(outcomes))
-    assert DOZEN <= len(after) <= DOZEN + 2
+    assert DOZEN <= len(after) <= DOZEN + others()
     assert set(after.values()) == {1}
     assert f"{len(after) - len(before)} compiled, {len(before)} known before".encode() in second.stdout
     assert len(read_tuning_table(tmp_path / "table.json").entries) == 1
@@ -102,7 +107,11 @@ class Canned:
     def run(self, requests):
         for key, record in sorted(requests.items(), reverse=self.reverse):
             self.ran += 1
-            config = Request.from_record(record).entry.choice.config
+            choice = Request.from_record(record).entry.choice
+            if choice.kernel:
+                yield key, Outcome(None, f"{NOT_TAKEN}: the head dim is another")
+                continue
+            config = choice.config
             cycles = 1000.0 / config.keys if config else 5000.0
             price = Price(cycles, cycles, *([0.0] * 6), 1, 4, 2.0, 64, 0, 0, 0)
             wrong = record["check"] and config.keys == 128

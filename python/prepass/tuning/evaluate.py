@@ -31,6 +31,7 @@ from prepass.tuning.terms import terms_of_iteration
 # `partial_reduction` as well, in which a workgroup has one of several parts.
 _REDUCTION = re.compile(r"reduction = \[([\d, ]+)\]")
 
+NOT_TAKEN = "the choice was not taken"
 UNPRICED = "it cannot be told how often its loop runs"
 
 
@@ -89,7 +90,7 @@ def evaluate(request: Request) -> Price:
     """
     if request.check:
         check_config(request.entry, request.target, request.flags)
-    seen = _Seen()
+    seen = _Seen(request.entry.choice)
     table = TuningTable(request.target, compiler_version.VERSION, (request.entry,))
     with tempfile.TemporaryDirectory(prefix="prepass-tune-") as directory:
         path = Path(directory, "table.json")
@@ -99,12 +100,13 @@ def evaluate(request: Request) -> Price:
             flags=request.flags,
             start=PHASE,
             tuning_table=path,
-            hooks={"executable-configurations": seen.read_config, "executable-targets": seen.read_grid},
+            hooks={
+                "executable-sources": seen.check,
+                "executable-configurations": seen.read_config,
+                "executable-targets": seen.read_grid,
+            },
             on_remark=seen.add_remark,
         )
-    choice = request.entry.choice
-    if (choice.config or choice.kernel) and not seen.applied:
-        raise PrepassError(f"the choice was not taken: {'; '.join(seen.missed) or 'it is not for such ops'}")
     if len(kernels) != 1 or seen.workgroups is None:
         raise PrepassError(f"expected one kernel with a grid of static size, found {len(kernels)}")
     return price_kernel(kernels[0], seen.workgroups, _steps(request.entry, seen.tile, kernels[0]))
@@ -119,10 +121,16 @@ class _Seen:
       workgroups: Of the dispatch, None where the number is not static.
     """
 
+    choice: Choice
     tile: int = 0
     workgroups: int | None = None
     applied: bool = False
     missed: list[str] = field(default_factory=list)
+
+    def check(self, _: ir.Operation) -> None:
+        """Raise PrepassError when the choice was not taken, before more time is spent."""
+        if (self.choice.config or self.choice.kernel) and not self.applied:
+            raise PrepassError(f"{NOT_TAKEN}: {'; '.join(self.missed) or 'it is not for such ops'}")
 
     def read_config(self, module: ir.Operation) -> None:
         for op in find_ops(module, lambda op: "lowering_config" in op.attributes):

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from prepass.ir.targets.tuning_table import Choice, Entry
 from prepass.tuning.child import Outcome
-from prepass.tuning.evaluate import UNPRICED, Request
+from prepass.tuning.evaluate import NOT_TAKEN, UNPRICED, Request
 from prepass.tuning.executors import Executor
 from prepass.tuning.extract import TunedOp
 from prepass.tuning.price import Price
@@ -123,7 +123,8 @@ class Sweep:
         while any(search.round for search in searches.values()):
             batch = [(op, choice) for op in ops for choice in searches[id(op)].round]
             for op, candidate in self._evaluate(batch):
-                results[id(op)].candidates.append(candidate)
+                if not _is_for_other_ops(candidate):
+                    results[id(op)].candidates.append(candidate)
             for op in ops:
                 searches[id(op)].advance(results[id(op)])
         self._check(list(results.values()))
@@ -164,6 +165,11 @@ class Sweep:
         return [dataclasses.replace(first, source=dispatch.source) for dispatch in op.dispatches]
 
 
+def _is_for_other_ops(candidate: Candidate) -> bool:
+    """Whether it is a kernel that does not fit the op, which is no way to compile it."""
+    return bool(candidate.choice.kernel) and candidate.reason.startswith(NOT_TAKEN)
+
+
 class _Search:
     """Which choices of an op are next.
 
@@ -173,11 +179,14 @@ class _Search:
 
     def __init__(self, op: TunedOp, limit: int) -> None:
         self._op = op
+        self._limit = limit
         self._configs = configs(op.kind, op.shape)
         self._kernels = kernels(op.kind)
-        self._left = limit
         self.round: list[Choice] = []
-        self._take(start(op.kind, op.shape))
+        known = start(op.kind, op.shape)
+        # Which kernels fit is seen when they are tried; it takes no time for those that do not.
+        self._take([choice for choice in known if not choice.kernel][:limit])
+        self._take([*self.round, *(choice for choice in known if choice.kernel and len(self.round) < limit)])
 
     def advance(self, result: OpResult) -> None:
         """Choose the next round by what was found so far: members of kernels that fit, and configs near the best."""
@@ -186,11 +195,11 @@ class _Search:
         members = [choice for choice in self._kernels if choice.kernel in fitting][: ROUND // 2]
         middle = next((choice.config for choice in good if choice.config), centre(self._op.kind, self._op.shape))
         ordered = nearest(self._configs, middle) if middle else self._configs
-        self._take([*members, *(Choice(config) for config in ordered[: ROUND - len(members)])])
+        left = max(0, self._limit - len(result.candidates))
+        self._take([*members, *(Choice(config) for config in ordered[: ROUND - len(members)])][:left])
 
     def _take(self, choices: list[Choice]) -> None:
-        self.round = choices[: self._left]
-        self._left -= len(self.round)
-        taken = set(self.round)
+        self.round = choices
+        taken = set(choices)
         self._configs = [config for config in self._configs if Choice(config) not in taken]
         self._kernels = [choice for choice in self._kernels if choice not in taken]
