@@ -182,6 +182,9 @@ REFUSED = {
     "the keys of V are innermost, and there is a dynamic number of them": op(2, 64, 64, 64, TRANSPOSED, dynamic="s"),
     "Q, K and V are of type bf16, not f16": op(2, 64, 64, 64, element="bf16"),
     "a mask of type i1 is not added to the scores": op(2, 64, 64, 64, {**PLAIN, "mask": "m s"}, mask="i1"),
+    "queries and keys are dynamic, which with a mask takes too many registers": op(
+        2, 64, 64, 64, {**PLAIN, "mask": "m s"}, dynamic="ms"
+    ),
     "the keys are not innermost in the mask": op(2, 64, 64, 64, {**PLAIN, "mask": "s m"}),
     "the channels of Q are not innermost": op(2, 64, 64, 64, {**PLAIN, "q": "b d m"}),
     "the region changes the scores": op(2, 64, 64, 64, body=HALVED),

@@ -115,7 +115,7 @@ class _Thread:
         def step(first: ir.Value, *carried: ir.Value) -> list[ir.Value]:
             following = _fetch(staged, apply(lambda first: first + self.tile.keys, first))
             # Left to itself the scheduler moves the loads down to where they are waited for.
-            amdgpu.SchedBarrierOp(ir.Attribute.parse("#rocdl.sched_group_mask<none>"))
+            _keep_order()
             keys = Keys(first, self.keys)
             state = self._tile(keys, _State(carried[0], carried[1], carried[2:]), query, exponent, scale)
             lds_barrier()
@@ -158,25 +158,27 @@ class _Thread:
     ) -> _State:
         """Take in the keys of the tile that is in LDS."""
         blocks = range(self.tile.key_blocks if keys.left is None else -(-keys.left // BLOCK))
-        masks = self._masks(keys, blocks)
+        mask = self._mask()
+        # All at once, so that the products hide how long they take; one by one where each element is loaded by itself.
+        ahead = mask is not None and not keys.scattered
+        masks = [load_mask(mask, keys, block, self.lane) for block in blocks] if ahead else []
         scores = []
         for block in blocks:
             block_scores = products(self.buffers[0], query, block, self.tile.key_channels, self.lane)
-            if masks:
-                block_scores = math.fma(block_scores, splat(scale, HELD), masks[block])
+            if mask is not None:
+                block_mask = masks[block] if ahead else load_mask(mask, keys, block, self.lane)
+                block_scores = math.fma(block_scores, splat(scale, HELD), block_mask)
             scores.append(without_missing(block_scores, keys, block, self.lane))
         type_ = element_type(self.problem.value.element)
         softmax = update(scores, state.maximum, state.total, exponent, type_)
         results = add_values(self.buffers[1], softmax.weights, softmax.shrink, state.results, self.tile, self.lane)
         return _State(softmax.maximum, softmax.total, results)
 
-    def _masks(self, keys: Keys, blocks: range) -> list[ir.Value]:
-        operands = self.operands
-        if operands.mask is None or self.problem.mask is None:
-            return []
-        layout = self.problem.mask
-        mask = Mask(operands.mask, lambda key: operands.indices(layout, {"m": self.row, "k2": key}))
-        return [load_mask(mask, keys, block, self.lane) for block in blocks]
+    def _mask(self) -> Mask | None:
+        operands, layout = self.operands, self.problem.mask
+        if operands.mask is None or layout is None:
+            return None
+        return Mask(operands.mask, lambda key: operands.indices(layout, {"m": self.row, "k2": key}))
 
     def _last_tile(self) -> Keys:
         size, total = self.tile.keys, self.problem.keys
@@ -223,3 +225,8 @@ def _fetch(staged: Sequence[Staging], first: ir.Value) -> list[list[ir.Value]]:
 def _put(staged: Sequence[Staging], fetched: Sequence[Sequence[ir.Value]]) -> None:
     for staging, values in zip(staged, fetched, strict=True):
         staging.put(values)
+
+
+def _keep_order() -> None:
+    """Let the scheduler move nothing over this place."""
+    amdgpu.SchedBarrierOp(ir.Attribute.parse("#rocdl.sched_group_mask<none>"))

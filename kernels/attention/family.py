@@ -56,7 +56,7 @@ class AttentionKernel(Kernel):
                 f"Q, K and V have {self.head_dim} channels, those of Q and of the result innermost",
                 "Q, K and V, and a mask, are in memory, not computed in the same dispatch",
                 f"of K and V either the channels are innermost, or the keys, a multiple of {CHUNK}",
-                "any number of queries and of keys, static or dynamic; there is a loop over each",
+                "any number of queries and of keys, static or dynamic, with a mask not both dynamic; there is a loop over each",
                 "K and V may be shared by groups of heads: a loop that only Q and the result have",
                 "the region leaves the scores as they are; the scale is any number",
             ),
@@ -105,6 +105,8 @@ class AttentionKernel(Kernel):
         for channels in (problem.key_channels, problem.value_channels):
             if channels != self.head_dim:
                 raise NoMatch(f"the head dim is {channels}, not {self.head_dim}", op)
+        if problem.mask is not None and problem.rows is None and problem.keys is None:
+            raise NoMatch("queries and keys are dynamic, which with a mask takes too many registers", op)
         check_in_memory(op, (0, 1, 2) if problem.mask is None else (0, 1, 2, 4))
         check_alone(op)
 

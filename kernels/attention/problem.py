@@ -147,12 +147,13 @@ def _check_loops(op: ir.Operation, problem: AttentionProblem, dims: list[list[in
 
 
 def _check_channels(op: ir.Operation, problem: AttentionProblem) -> None:
-    for loop in (*problem.loops("k1"), *problem.loops("n")):
-        extent = problem.extents[loop]
-        if extent is None:
-            raise NoMatch("the head dim is dynamic", op)
-        if extent % _CHANNELS:
-            raise NoMatch(f"a head dim of {extent} is no multiple of {_CHANNELS}", op)
+    channels = problem.loops("k1")
+    if any(problem.extents[loop] is None for loop in (*channels, *problem.loops("n"))):
+        raise NoMatch("the head dim is dynamic", op)
+    # Of two loops over channels the inner one is what loads go along.
+    for loop in (channels[-1], *problem.loops("n")):
+        if (problem.extents[loop] or 0) % _CHANNELS:
+            raise NoMatch(f"a head dim of {problem.extents[loop]} is no multiple of {_CHANNELS}", op)
 
 
 def _check_layouts(op: ir.Operation, problem: AttentionProblem) -> None:

@@ -20,7 +20,7 @@ from prepass.ir.kernels.builders import (
     constant,
     element,
     f32,
-    index,
+    i32,
     join,
     load,
     mfma,
@@ -77,6 +77,11 @@ class Keys:
     ragged: bool = False
     multiple: int = 1
 
+    @property
+    def scattered(self) -> bool:
+        """Whether a mask has to be loaded element by element."""
+        return self.ragged and self.left is None
+
     def has(self, offset: int) -> bool | None:
         """Whether a key that far into the tile exists; None where the code has to find out."""
         if not self.ragged:
@@ -125,19 +130,18 @@ def without_missing(scores: ir.Value, keys: Keys, block: int, lane: Lane) -> ir.
     if all(keys.has(offset + CHUNK) for offset in offsets):
         return scores
     none = constant(float("-inf"), f32())
+    # How many keys there are from this lane's first one on; 32 bits are enough for what a tile has room for.
+    left = apply(lambda total, first, half: total - first - half * CHUNK, keys.total, keys.first, lane.half)
+    left = arith.index_cast(ir.IntegerType.get_signless(32), left)
     values = []
     for held, offset in enumerate(offsets):
         score = element(scores, held)
         near, far = keys.has(offset), keys.has(offset + CHUNK)
-        if near is None:
-            key = apply(lambda first, half, offset=offset: first + half * CHUNK + offset, keys.first, lane.half)
-            present = arith.cmpi(arith.CmpIPredicate.ult, key, keys.total)
-            values.append(arith.select(present, score, none))
-        elif near and not far:
-            present = arith.cmpi(arith.CmpIPredicate.eq, lane.half, index(0))
+        if near is None or near != far:
+            present = arith.cmpi(arith.CmpIPredicate.sgt, left, i32(offset))
             values.append(arith.select(present, score, none))
         else:
-            values.append(score if far else none)
+            values.append(score if near else none)
     return vector.FromElementsOp(scores.type, values).result
 
 
