@@ -66,7 +66,7 @@ def test_beside_the_op_without_a_kernel(queries, keys, mask, element):
     assert difference <= 2 * TOLERANCES[element] * abs(attention.reference(*arrays)).max()
 
 
-# Tiles are of 96 keys, blocks of 32, chunks of 8.
+# With 64 channels tiles are of 96 keys, blocks of 32, chunks of 8.
 @pytest.mark.parametrize("keys", [2, 7, 8, 9, 31, 32, 33, 77, 95, 96, 97, 192, 200])
 def test_numbers_of_keys(keys):
     check(op(2, 64, keys, 64))
