@@ -21,9 +21,9 @@ PIPELINE = NamedPipeline(
         ),
         Step("prepass-default", "What is safe on any model: 199 dispatches become 115."),
         Step(
-            "prepass-select-kernels",
-            "Attention by kernels, with 64 channels of f16 439 cycles of the vector ALU for 1,024 scores, not 546, and "
-            "linear layers of few rows.",
+            "prepass-select-kernels{kernels=attention-f16-64,attention-bf16-64,skinny-matmul}",
+            "Attention of 64 channels with 439 cycles of the vector ALU for 1,024 scores, not 546, and linear layers "
+            "of few rows; with 128 channels and a mask, prepass-configure-attention leaves fewer CUs idle.",
         ),
     ),
     (
