@@ -90,12 +90,50 @@ func.func @main(%x: {x}, %w: {w}) -> {result} {{
 """
 
 
-def remarks_of(source):
+def remarks_of(source, kernel="skinny-matmul"):
     found = []
-    prepass.compile(
-        source, flags=GFX942, kernels="skinny-matmul", on_remark=lambda remark, _: found.append(remark.message)
-    )
+    prepass.compile(source, flags=GFX942, kernels=kernel, on_remark=lambda remark, _: found.append(remark.message))
     return found
+
+
+def vector_product(rows, columns, terms):
+    """Sums of products of operands with these dims beside the terms; None where there is no such dim."""
+    loops = [(name, size) for name, size in (("m", rows), ("n", columns)) if size is not None]
+
+    def dims(*of):
+        return ", ".join(name for name, _ in [*loops, ("k", terms)] if name in of)
+
+    def tensor(element, *of):
+        return f"tensor<{''.join(f'{size}x' for name, size in [*loops, ('k', terms)] if name in of)}{element}>"
+
+    loop_names = dims("m", "n", "k")
+    maps = ", ".join(f"affine_map<({loop_names}) -> ({dims(*of)})>" for of in ("mk", "nk", "mn"))
+    kinds = ", ".join(['"parallel"'] * len(loops) + ['"reduction"'])
+    x, w, sums = tensor("f16", "m", "k"), tensor("f16", "n", "k"), tensor("f32", "m", "n")
+    return f"""\
+func.func @main(%x: {x}, %w: {w}) -> {sums} {{
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : {sums}
+  %f = linalg.fill ins(%zero : f32) outs(%e : {sums}) -> {sums}
+  %s = linalg.generic {{indexing_maps = [{maps}], iterator_types = [{kinds}]}}
+      ins(%x, %w : {x}, {w}) outs(%f : {sums}) {{
+  ^bb0(%a: f16, %b: f16, %o: f32):
+    %c = arith.extf %a : f16 to f32
+    %d = arith.extf %b : f16 to f32
+    %p = arith.mulf %c, %d : f32
+    %t = arith.addf %o, %p : f32
+    linalg.yield %t : f32
+  }} -> {sums}
+  return %s : {sums}
+}}
+"""
+
+
+@pytest.mark.parametrize("kernel", ["skinny-matmul", "staged-matmul"])
+@pytest.mark.parametrize(("rows", "columns"), [(None, 128), (128, None), (None, None)])
+def test_products_of_vectors_are_left_alone(kernel, rows, columns):
+    remarks = remarks_of(vector_product(rows, columns, 256), kernel)
+    assert remarks == [f"{kernel}: image or filters have no dim but the channels"]
 
 
 def test_heads_apart():

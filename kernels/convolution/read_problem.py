@@ -30,6 +30,8 @@ def read_problem(
     """
     image_map, filter_map, result_map = indexing_maps(op) or []
     result, in_filter = _loops(op, result_map), _loops(op, filter_map)
+    if min(len(image_map.results), len(in_filter)) < 2:
+        raise NoMatch("image or filters have no dim but the channels", op)
     *spatial, channel = [_terms(op, expr) for expr in image_map.results]
     if list(channel.values()) != [1] or list(channel) != in_filter[-1:] or in_filter[-1] in result:
         raise NoMatch("channels are not innermost in image and filters", op)
