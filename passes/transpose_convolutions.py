@@ -27,6 +27,7 @@ weights are transposed when the program is loaded.
 Left alone when
 
 - no target is known, or none that is in the table of targets;
+- the target is llvm-cpu and filters of windows a pixel apart are more than 8 MB;
 - a convolution gains less than transposes would cost, and nothing around it is channels-last: a depthwise one on
   gfx942, on llvm-cpu one of single pixels, of patches that do not overlap, or of fewer than 8 filters;
 - sizes cannot be factored alike on both sides of an op, as when a reshape mixes channels and pixels.
@@ -61,7 +62,7 @@ def _match_form(found: Convolution, target: Target | None, filters: FilterOrder 
         raise NoMatch("no target is known", found.op)
     form = convolution_form(target, found.shape)
     if form is None:
-        raise NoMatch(f"no layout is known to be fast on {target.name}", found.op)
+        raise NoMatch(f"no other layout is known to be faster on {target.name}", found.op)
     return form
 
 

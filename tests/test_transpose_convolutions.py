@@ -11,6 +11,7 @@ from iree.compiler import ir
 import prepass
 from prepass.amdgpu.inputs import compile_to_assembly
 from prepass.checking.numerics import compare
+from prepass.compiler.api import compile_to
 from prepass.errors import CompileError
 from prepass.ir.layout.convolutions import read_convolution
 from prepass.ir.match import find_ops
@@ -94,6 +95,23 @@ def test_a_transposed_argument_does_not_fold_into_its_convolution(flags, level):
     flags = [*flags, f"--iree-opt-level={level}"]
     prepass.compile(UNPADDED, preset="sdxl", flags=flags, hooks={"flow": look})
     assert inputs == [True]
+
+
+@pytest.mark.parametrize(
+    ("filters", "reasons"), [(32, []), (512 * 32, ["no other layout is known to be faster on llvm-cpu"])]
+)
+def test_large_filters_are_left_alone_on_llvm_cpu(filters, reasons):
+    found: list[str] = []
+    text = UNPADDED.replace("x32x8x8", f"x{filters}x8x8").replace("tensor<32x", f"tensor<{filters}x")
+    compile_to(
+        text,
+        "preprocessing",
+        hooks={},
+        pipeline="builtin.module(prepass-transpose-convolutions)",
+        flags=LLVM_CPU,
+        on_remark=lambda remark, _: found.append(remark.message),
+    )
+    assert [message for message in found if "faster" in message] == reasons
 
 
 @pytest.mark.parametrize("name", VECTORIZED)

@@ -28,7 +28,7 @@
 
 // NOTARGET: missed: no target is known [linalg.conv_2d_nchw_fchw]
 // NOTARGET: linalg.conv_2d_nchw_fchw
-// VULKAN: missed: no layout is known to be fast on {{.+}} [linalg.conv_2d_nchw_fchw]
+// VULKAN: missed: no other layout is known to be faster on {{.+}} [linalg.conv_2d_nchw_fchw]
 
 // The pad, the bias and the cast follow; the edges of the function are transposed.
 

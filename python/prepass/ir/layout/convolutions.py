@@ -92,11 +92,15 @@ class Convolution:
         sizes = loop_sizes(self.op)
         windows = list(zip([sizes[loop] for loop in self.filter_loop], self.strides, strict=True))
         channels = [sizes[loop] for loop in self.output_channel]
+        filters = tensor_sizes(self.op.operands[FILTER])
+        bits = element_type(self.op.operands[FILTER]).width
         return ConvolutionShape(
             depthwise=self.depthwise,
             pointwise=all(size == stride == 1 for size, stride in windows),
             patches=all(size is not None and stride >= size > 1 for size, stride in windows),
             filters=None if None in channels else math.prod(channels),
+            strided=any(stride != 1 for stride in self.strides),
+            filter_bytes=None if None in filters else math.prod(filters) * bits // 8,
         )
 
     def standard_dims(self, number: int) -> list[int]:
