@@ -258,14 +258,12 @@ def extract_slice(value: ir.Value, offsets: Sequence[int], type_: ir.Type) -> ir
 
 def erase_dead_producers(values: Sequence[ir.Value]) -> None:
     """Erase the pure ops that define `values` and are not read, and what becomes dead with them."""
-    pending = [op for value in values if (op := defining_op(value)) is not None]
+    pending = dict.fromkeys(op for value in values if (op := defining_op(value)) is not None)
     while pending:
-        op = pending.pop()
+        op, _ = pending.popitem()
         if not _is_pure(op) or any(next(iter(result.uses), None) is not None for result in op.results):
             continue
-        producers = _producers(op)
-        pending = [other for other in pending if other != op]
-        pending.extend(producer for producer in producers if producer not in pending)
+        pending.update(dict.fromkeys(_producers(op)))
         op.erase()
 
 
