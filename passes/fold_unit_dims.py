@@ -41,7 +41,7 @@ Source: https://mlir.llvm.org/docs/Dialects/Linalg/
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -53,27 +53,30 @@ from prepass.ir.match import NoMatch, find_ops
 from prepass.ir.targets.contractions import wants_batch_of_one
 from prepass.ir.unit_dims.build import build_without_loops
 from prepass.ir.unit_dims.loops import ATTENTION, match_unit_loops
-from prepass.ir.unit_dims.slices import build_concat, build_slice
+from prepass.ir.unit_dims.slices import build_concat, build_slice, match_concat, match_slice
 from prepass.pipeline.base import Pass, PassContext
 from prepass.pipeline.options import option
 
+_CUTS = {"tensor.extract_slice": (match_slice, build_slice), "tensor.concat": (match_concat, build_concat)}
 
-def _build(op: ir.Operation, keeps_matrices: str) -> Sequence[ir.Value]:
-    """The results of an op without unit dims; none where there is nothing to drop.
+
+def _match(op: ir.Operation, keeps_matrices: str) -> Callable[[], Sequence[ir.Value]] | None:
+    """What builds the results of an op without unit dims; None where there is nothing to drop.
 
     `keeps_matrices` names the target if products of matrices are to keep their batch.
     """
-    if op.name in ("tensor.extract_slice", "tensor.concat"):
-        value = (build_slice if op.name == "tensor.extract_slice" else build_concat)(op)
-        return [] if value is None else [value]
+    if op.name in _CUTS:
+        match, build = _CUTS[op.name]
+        dims = match(op)
+        return (lambda: [build(op, dims)]) if dims else None
     found = match_unit_loops(op)
     if found is None:
-        return []
+        return None
     if keeps_matrices and (
         _is_matrices(op) or any(_is_matrices(use.owner.operation) for result in op.results for use in result.uses)
     ):
         raise NoMatch(f"{keeps_matrices} multiplies a batch of one matrix faster than the matrix", op)
-    return build_without_loops(found)
+    return lambda: build_without_loops(found)
 
 
 def _is_matrices(op: ir.Operation) -> bool:
@@ -82,7 +85,7 @@ def _is_matrices(op: ir.Operation) -> bool:
 
 
 def _is_candidate(op: ir.Operation) -> bool:
-    if op.name in ("tensor.extract_slice", "tensor.concat", ATTENTION):
+    if op.name in (*_CUTS, ATTENTION):
         return True
     return op.name.startswith("linalg.") and len(op.regions) == 1
 
@@ -100,17 +103,12 @@ class FoldUnitDimsPass(Pass):
     def run(self, op: ir.Operation, context: PassContext) -> None:
         target = context.target
         keeps = target.name if target and self.matrices == "auto" and wants_batch_of_one(target) else ""
-        for candidate in find_ops(op, _is_candidate, ir.WalkOrder.PRE_ORDER):
-            try:
-                with ir.InsertionPoint(candidate), candidate.location:
-                    values = _build(candidate, keeps)
-            except NoMatch as miss:
-                context.missed_match(miss)
-                continue
-            if not values:
-                continue
+        candidates = find_ops(op, _is_candidate, ir.WalkOrder.PRE_ORDER)
+        for candidate, build in context.matches(candidates, lambda candidate: _match(candidate, keeps)):
             context.applied(candidate, "unit dims dropped")
             context.count("folded")
+            with ir.InsertionPoint(candidate), candidate.location:
+                values = build()
             operands = list(candidate.operands)
             for result, value in zip(candidate.results, values, strict=True):
                 result.replace_all_uses_with(value)

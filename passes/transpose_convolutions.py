@@ -89,8 +89,11 @@ class TransposeConvolutionsPass(Pass):
         """Returns whether there is more to do."""
         layout.send_channels_last(lambda found: _match_form(found, context.target, self.filters))
         layout.decide()
-        again = bool(layout.conflicts) and any(op in layout.convolutions for op in layout.following)
+        gains = any(op in layout.convolutions for op in layout.following)
+        again = bool(layout.conflicts) and gains
         _report(layout, context, layout.conflicts if again else set())
+        if not gains:
+            return False
         rebuild(layout, lambda value, user: _report_transpose(layout, context, value, user))
         return again
 

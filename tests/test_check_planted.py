@@ -59,33 +59,43 @@ func.func @main(%x: tensor<1x6x66x320xf16>, %w: tensor<4x3x3x320xf16>) -> tensor
   return %conv : tensor<1x4x64x4xf32>
 }
 """
-# A module, or the case in the pass's lit file, and the target that is rewritten for where the CPU is left alone.
+# A module, or a function of the pass's lit file, and the target that is rewritten for where the CPU is left alone.
 CASES = {
-    "decompose-transposed-convolutions": (1, ""),
-    "fold-padding": (2, ""),
+    "decompose-transposed-convolutions": ("kernel_3_of_one_dim", ""),
+    "fold-padding": ("chain", ""),
     "merge-constants": (CONSTANTS, ""),
     "strip-assertions": (LOOKUP, ""),
-    "guard-padding": (2, "gfx942"),
+    "guard-padding": ("depthwise", "gfx942"),
     "pad-output-channels": (CONVOLUTION, "gfx942"),
-    "unfold-patches": (1, ""),
+    "unfold-patches": ("last", ""),
     "vectorize-lookups": (ROWS, ""),
-    "canonicalize-rope": (0, ""),
-    "configure-attention": (0, ""),
-    "decompose-attention": (0, ""),
-    "transpose-attention-keys": (0, ""),
-    "pad-attention-keys": (2, "gfx942"),
-    "promote-accumulators": (2, ""),
-    "simplify-casts": (0, ""),
-    "split-gated-projections": (0, ""),
-    "fold-unit-dims": (6, ""),
-    "fold-contraction-layouts": (1, "gfx942"),
-    "fuse-horizontal-contractions": (11, "gfx942"),
-    "raise-attention": (1, ""),
-    "fuse-query-rope{fuse=always}": (0, "gfx942"),
-    "transpose-convolutions": (4, ""),
+    "canonicalize-rope": ("halves", ""),
+    "configure-attention": ("main", ""),
+    "decompose-attention": ("unmasked", ""),
+    "transpose-attention-keys": ("channels_innermost", ""),
+    "pad-attention-keys": ("broadcast_mask", "gfx942"),
+    "promote-accumulators": ("generic", ""),
+    "simplify-casts": ("trailing", ""),
+    "split-gated-projections": ("gated", ""),
+    "fold-unit-dims": ("reduction", ""),
+    "fold-contraction-layouts": ("dynamic", "gfx942"),
+    "fuse-horizontal-contractions": ("time_embeddings", "gfx942"),
+    "raise-attention": ("scale", ""),
+    "fuse-query-rope{fuse=always}": ("halves", "gfx942"),
+    "transpose-convolutions": ("after", ""),
 }
 # The compiler sorts constants before passes run, so that it is the other one that is replaced.
 PLACES = {"merge-constants": "3:8"}
+
+
+def module_of(case, stem):
+    """A case's module, and the function that is called."""
+    if "func.func" in case:
+        return case, "main"
+    text = (LIT / f"{stem.replace('-', '_')}.mlir").read_bytes()
+    found = [part.decode() for part in split_source(text) if re.search(rf"func @{case}\(".encode(), part)]
+    assert found, f"'{case}' is not in the lit file of {stem}"
+    return found[0], case
 
 
 def first_rewrite(path, name, rewrite_for):
@@ -113,9 +123,10 @@ def test_an_error_in_any_pass_is_found(name, tmp_path, program):
     case, rewrite_for = CASES[name]
     path = tmp_path / "case.mlir"
     stem = name.partition("{")[0]
-    lit = (LIT / f"{stem.replace('-', '_')}.mlir").read_bytes()
-    path.write_bytes(case.encode() if isinstance(case, str) else split_source(lit)[case])
+    text, called = module_of(case, stem)
+    path.write_text(text)
     function, location = first_rewrite(path, f"prepass-{name}", rewrite_for)
+    assert function == called
     flags = [f"--function={function}", *([f"--rewrite-for={rewrite_for}"] if rewrite_for else [])]
     lines, command = planted(program, path, tmp_path, f"planted-{name},cse", *flags)
     where = next(number for number, line in enumerate(lines) if line.startswith("first difference"))

@@ -12,43 +12,55 @@ from prepass.ir.match import NoMatch
 from prepass.ir.unit_dims.loops import check_not_in_dispatch
 from prepass.ir.unit_dims.views import with_dims, without_dims
 
+_PARTS = ("offsets", "sizes", "strides")
 
-def build_slice(op: ir.Operation) -> ir.Value | None:
-    """A `tensor.extract_slice` of a tensor without its dims of size 1, or None when it has none."""
+
+def match_slice(op: ir.Operation) -> set[int]:
+    """The dims of size 1 that a `tensor.extract_slice` can lose; raises NoMatch when they must stay."""
     source = tensor_sizes(op.operands[0])
     dims = {dim for dim, size in enumerate(source) if size == 1}
     if not dims:
-        return None
+        return dims
     check_not_in_dispatch(op)
-    offsets, sizes, strides = (list(ir.DenseI64ArrayAttr(op.attributes[f"static_{n}"])) for n in _PARTS)
     if ir.RankedTensorType(op.result.type).rank != len(source):
         raise NoMatch("the slice has fewer dims than what it is cut from", op)
+    offsets, sizes, _ = _parts(op)
     if any(offsets[dim] or sizes[dim] != 1 for dim in dims):
         raise NoMatch("where the slice is cut from a dim of size 1 is not known", op)
-    kept = [dim for dim in range(len(source)) if dim not in dims]
-    attributes = {
-        f"static_{name}": ir.DenseI64ArrayAttr.get([values[dim] for dim in kept])
-        for name, values in zip(_PARTS, (offsets, sizes, strides), strict=True)
-    }
-    attributes["operandSegmentSizes"] = op.attributes["operandSegmentSizes"]
+    return dims
+
+
+def build_slice(op: ir.Operation, dims: Collection[int]) -> ir.Value:
+    """A `tensor.extract_slice` of a tensor without `dims`, given its type, at the current insertion point."""
+    attributes: dict[str, ir.Attribute] = {"operandSegmentSizes": op.attributes["operandSegmentSizes"]}
+    for name, values in zip(_PARTS, _parts(op), strict=True):
+        kept = [value for dim, value in enumerate(values) if dim not in dims]
+        attributes[f"static_{name}"] = ir.DenseI64ArrayAttr.get(kept)
     operands = [without_dims(op.operands[0], dims), *list(op.operands)[1:]]
     return with_dims(_create(op, operands, attributes, dims), dims)
 
 
-def build_concat(op: ir.Operation) -> ir.Value | None:
-    """A `tensor.concat` of tensors without the dims of size 1 that all of them have, or None when there are none."""
+def match_concat(op: ir.Operation) -> set[int]:
+    """The dims of size 1 that all tensors of a `tensor.concat` have; raises NoMatch when they must stay."""
     along = ir.IntegerAttr(op.attributes["dim"]).value
-    shape = tensor_sizes(op.result)
-    dims = {dim for dim, size in enumerate(shape) if size == 1 and dim != along}
+    dims = {dim for dim, size in enumerate(tensor_sizes(op.result)) if size == 1 and dim != along}
     if not dims or any(tensor_sizes(value)[dim] != 1 for value in op.operands for dim in dims):
-        return None
+        return set()
     check_not_in_dispatch(op)
+    return dims
+
+
+def build_concat(op: ir.Operation, dims: Collection[int]) -> ir.Value:
+    """A `tensor.concat` of tensors without `dims`, given its type, at the current insertion point."""
+    along = ir.IntegerAttr(op.attributes["dim"]).value
     before = sum(1 for dim in dims if dim < along)
     attributes = {"dim": ir.IntegerAttr.get(op.attributes["dim"].type, along - before)}
     return with_dims(_create(op, [without_dims(value, dims) for value in op.operands], attributes, dims), dims)
 
 
-_PARTS = ("offsets", "sizes", "strides")
+def _parts(op: ir.Operation) -> list[list[int]]:
+    """Offsets, sizes and strides of each dim, with a mark for those that are not known."""
+    return [list(ir.DenseI64ArrayAttr(op.attributes[f"static_{name}"])) for name in _PARTS]
 
 
 def _create(
