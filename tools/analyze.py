@@ -16,8 +16,7 @@ from prepass.analysis.analyze import Analysis, analyze
 from prepass.analysis.document import analysis_document
 from prepass.analysis.html_report import html_report
 from prepass.analysis.text_report import analysis_report
-from prepass.compiler.flags import CommandLine, split_command_line
-from prepass.errors import PrepassError
+from prepass.compiler.flags import CommandLine
 from prepass.tools.common import (
     PIPELINE_FLAGS,
     PREPASS_FLAGS,
@@ -25,12 +24,15 @@ from prepass.tools.common import (
     check_input,
     check_output,
     load_files,
+    one_input,
     pipeline_text,
+    read_command_line,
     read_input,
     remark_printer,
     run_program,
     write_output,
 )
+from prepass.tools.tables import report_console
 
 PROGRAM = "prepass-analyze"
 
@@ -45,8 +47,6 @@ _FLAGS = {
     **PREPASS_FLAGS,
     **dict.fromkeys(PIPELINE_FLAGS, True),
 }
-# Nothing is folded or cut in a pipe.
-_PIPE_WIDTH = 10_000
 _HELP = f"""\
 OVERVIEW: find the issues in the graph of a model, and what passes do about them; nothing is run
 
@@ -72,13 +72,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _main(arguments: list[str]) -> int:
-    command_line = split_command_line(arguments, _FLAGS, "iree-compile")
-    if command_line.switch("help") or command_line.switch("h"):
-        print(_HELP, end="")
-        return 0
-    if len(command_line.positional) != 1:
-        raise PrepassError(f"expected one input file, got {len(command_line.positional)}; see --help")
-    (path,) = command_line.positional
+    command_line = read_command_line(arguments, _FLAGS, _HELP, "iree-compile")
+    path = one_input(command_line)
     places = command_line.integer("places", 3)
     html = command_line.last("html")
     check_input(path)
@@ -111,9 +106,7 @@ def _analyze(path: str, command_line: CommandLine) -> Analysis:
 
 
 def _print(analysis: Analysis, places: int) -> None:
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console.width = _PIPE_WIDTH
+    console = report_console()
     for part in analysis_report(analysis, places=places):
         console.print(part)
 

@@ -18,7 +18,7 @@ from prepass.checking.check_report import report_lines
 from prepass.checking.programs import Recipe
 from prepass.checking.workspace import Inputs, OnStep, Tolerance
 from prepass.compiler.api import TABLE_FLAG
-from prepass.compiler.flags import CommandLine, split_command_line
+from prepass.compiler.flags import CommandLine
 from prepass.compiler.library import PHASES
 from prepass.errors import PrepassError
 from prepass.ir.targets.devices import compile_flags
@@ -31,6 +31,8 @@ from prepass.tools.common import (
     check_input,
     check_output,
     load_files,
+    one_input,
+    read_command_line,
     run_program,
     with_preset,
 )
@@ -86,14 +88,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _main(arguments: list[str]) -> int:
-    command_line = split_command_line(arguments, _FLAGS, "iree-compile")
-    if command_line.switch("help") or command_line.switch("h"):
-        print(_HELP, end="")
-        return 0
-    if len(command_line.positional) != 1:
-        raise PrepassError(f"expected one input file, got {len(command_line.positional)}; see --help")
+    command_line = read_command_line(arguments, _FLAGS, _HELP, "iree-compile")
+    path = one_input(command_line)
     load_files(command_line)
-    request = _request(command_line.positional[0], command_line)
+    request = _request(path, command_line)
     with tempfile.TemporaryDirectory(prefix="prepass-check-") as directory, _progress() as on_step:
         report = check(request, Path(directory), on_step)
     return _print(report)

@@ -7,7 +7,7 @@ import contextlib
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NoReturn
@@ -17,7 +17,7 @@ from iree.compiler.tools import binaries
 from rich.console import Console
 
 from prepass.compiler.api import TABLE_FLAG
-from prepass.compiler.flags import CommandLine
+from prepass.compiler.flags import CommandLine, split_command_line
 from prepass.errors import PrepassError
 from prepass.pipeline.base import Remark, RemarkHandler, RemarkKind
 from prepass.pipeline.registry import default_registry
@@ -56,10 +56,16 @@ _REMARK_KINDS = {
 }
 
 
+class _HelpShownError(Exception):
+    """A program was asked for its help, and has nothing more to do."""
+
+
 def run_program(program: str, main: Callable[[list[str]], int], arguments: Sequence[str] | None) -> int:
     """Run a program's main; a user's mistake becomes one line and exit code 1."""
     try:
         return main(list(sys.argv[1:] if arguments is None else arguments))
+    except _HelpShownError:
+        return 0
     except PrepassError as error:
         print(f"{program}: error: {error}", file=sys.stderr)
         return 1
@@ -86,6 +92,29 @@ def working(what: str) -> AbstractContextManager[object]:
     if not sys.stderr.isatty():
         return contextlib.nullcontext()
     return Console(stderr=True).status(what)
+
+
+def read_command_line(
+    arguments: Sequence[str], flags: Mapping[str, bool], help_text: str, stock: str | None = None
+) -> CommandLine:
+    """The command line of a program run by `run_program`, which ends here when its help is asked for.
+
+    Args:
+      flags: Its own, and whether each takes a value; `help` and `h` among them.
+      stock: The stock program to which the other flags belong.
+    """
+    command_line = split_command_line(arguments, flags, stock)
+    if command_line.switch("help") or command_line.switch("h"):
+        print(help_text, end="")
+        raise _HelpShownError
+    return command_line
+
+
+def one_input(command_line: CommandLine, what: str = "input file") -> str:
+    """The one input that a command line names. Raises PrepassError."""
+    if len(command_line.positional) != 1:
+        raise PrepassError(f"expected one {what}, got {len(command_line.positional)}; see --help")
+    return command_line.positional[0]
 
 
 def load_files(command_line: CommandLine) -> None:

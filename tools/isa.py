@@ -10,7 +10,6 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from rich.console import Console
 from rich.text import Text
 
 from prepass.amdgpu.compare import Comparison, compare_kernels
@@ -31,12 +30,15 @@ from prepass.tools.common import (
     PIPELINE_FLAGS,
     check_input,
     load_files,
+    one_input,
     pipeline_text,
+    read_command_line,
     read_input,
     remark_printer,
     run_program,
     working,
 )
+from prepass.tools.tables import report_console
 
 PROGRAM = "prepass-isa"
 
@@ -58,8 +60,6 @@ _FLAGS = {
 }
 # With more kernels than these, a line for each.
 _IN_FULL = 6
-# Nothing is folded or cut in a pipe.
-_PIPE_WIDTH = 10_000
 _HELP = f"""\
 OVERVIEW: read and price the kernels of a program for AMD GPUs; nothing is run
 
@@ -93,10 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _main(arguments: list[str]) -> int:
-    command_line = split_command_line(arguments, _FLAGS, "iree-compile")
-    if command_line.switch("help") or command_line.switch("h"):
-        print(_HELP, end="")
-        return 0
+    command_line = read_command_line(arguments, _FLAGS, _HELP, "iree-compile")
     if command_line.switch("metrics"):
         _print_metrics()
         return 0
@@ -115,9 +112,7 @@ def _report(command_line: CommandLine, conditions: list[Condition]) -> int:
     for condition in conditions:
         if condition.compares:
             raise PrepassError(f"condition '{condition.text}': '{OLD_PREFIX}' needs --compare")
-    if len(command_line.positional) != 1:
-        raise PrepassError(f"expected one input file, got {len(command_line.positional)}; see --help")
-    kernels = _select(_read(command_line.positional[0], command_line), command_line)
+    kernels = _select(_read(one_input(command_line), command_line), command_line)
     in_full = command_line.switch("all") or len(kernels) <= _IN_FULL
     mca: dict[str, McaReport] = {}
     if command_line.switch("mca"):
@@ -125,7 +120,7 @@ def _report(command_line: CommandLine, conditions: list[Condition]) -> int:
     if command_line.switch("json"):
         print(json.dumps(kernels_document(kernels, mca), indent=2))
     else:
-        console = _console()
+        console = report_console()
         console.print(Text(STATIC, style="dim"))
         if in_full:
             for figures in kernels:
@@ -159,7 +154,7 @@ def _compare(command_line: CommandLine, conditions: list[Condition]) -> int:
 
 
 def _print_comparison(comparison: Comparison, names: tuple[str, str], everything: bool) -> None:
-    console = _console()
+    console = report_console()
     for letter, name in zip("AB", names, strict=True):
         console.print(Text(f"{letter} is {name}", overflow="ellipsis", no_wrap=True))
     console.print(Text(STATIC, style="dim"))
@@ -271,13 +266,6 @@ def _print_metrics() -> None:
     for name, metric in METRICS.items():
         both = f"{name}, {LOOP_PREFIX}{name}" if name in LOOP_METRICS else name
         print(f"{both}\t{metric.help}")
-
-
-def _console() -> Console:
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console.width = _PIPE_WIDTH
-    return console
 
 
 if __name__ == "__main__":

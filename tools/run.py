@@ -12,7 +12,7 @@ from pathlib import Path
 from iree import _runtime_libs
 
 from prepass.compiler.api import TABLE_FLAG, VMFB_MAGICS, compile
-from prepass.compiler.flags import CommandLine, split_command_line
+from prepass.compiler.flags import CommandLine
 from prepass.errors import PrepassError
 from prepass.ir.targets.devices import compile_flags
 from prepass.tools.common import (
@@ -20,6 +20,8 @@ from prepass.tools.common import (
     COMPILE_FLAGS_HELP,
     check_input,
     load_files,
+    one_input,
+    read_command_line,
     remark_printer,
     run_program,
     working,
@@ -59,14 +61,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _main(arguments: list[str]) -> int:
-    command_line = split_command_line(arguments, _FLAGS)
-    if command_line.switch("help") or command_line.switch("h"):
-        print(_HELP, end="")
-        return 0
-    if len(command_line.positional) != 1:
-        raise PrepassError(f"expected one input file, got {len(command_line.positional)}; see --help")
+    command_line = read_command_line(arguments, _FLAGS, _HELP)
+    path = one_input(command_line)
     load_files(command_line)
-    path = command_line.positional[0]
     check_input(path)
     if _is_compiled(path):
         if any(command_line.last(flag) for flag in ("pass-pipeline", "prepass-preset", "prepass-kernels", TABLE_FLAG)):

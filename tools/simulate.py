@@ -15,7 +15,7 @@ from rich.table import Table
 
 from prepass.checking.numerics import compare
 from prepass.compiler.api import TABLE_FLAG
-from prepass.compiler.flags import CommandLine, split_command_line
+from prepass.compiler.flags import CommandLine
 from prepass.errors import PrepassError
 from prepass.simulator import run as simulator
 from prepass.simulator.coverage import Coverage, read_coverage
@@ -25,6 +25,8 @@ from prepass.tools.common import (
     check_input,
     check_output,
     load_files,
+    one_input,
+    read_command_line,
     remark_printer,
     run_program,
     working,
@@ -78,15 +80,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _main(arguments: list[str]) -> int:
-    command_line = split_command_line(arguments, _FLAGS, "iree-compile")
-    if command_line.switch("help") or command_line.switch("h"):
-        print(_HELP, end="")
-        return 0
+    command_line = read_command_line(arguments, _FLAGS, _HELP, "iree-compile")
     if command_line.switch("coverage"):
         return _print_coverage([Path(path) for path in command_line.positional])
-    if len(command_line.positional) != 1:
-        raise PrepassError(f"expected one input file, got {len(command_line.positional)}; see --help")
-    return _simulate(command_line.positional[0], command_line)
+    return _simulate(one_input(command_line), command_line)
 
 
 def _simulate(path: str, command_line: CommandLine) -> int:

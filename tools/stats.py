@@ -8,14 +8,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from rich.console import Console
-
 from prepass.amdgpu.inputs import with_target
 from prepass.checking.baseline import baseline_text, compare_with_baseline
 from prepass.checking.child import call_in_child
 from prepass.checking.statistics import ProgramStatistics, measure
 from prepass.checking.statistics_report import change_lines, statistics_document, statistics_report
-from prepass.compiler.flags import CommandLine, split_command_line
+from prepass.compiler.flags import CommandLine
 from prepass.compiler.library import set_process_flags
 from prepass.errors import PrepassError
 from prepass.tools.common import (
@@ -25,6 +23,8 @@ from prepass.tools.common import (
     check_input,
     check_output,
     load_files,
+    one_input,
+    read_command_line,
     read_input,
     remark_printer,
     run_program,
@@ -32,6 +32,7 @@ from prepass.tools.common import (
     working,
     write_output,
 )
+from prepass.tools.tables import report_console
 
 PROGRAM = "prepass-stats"
 
@@ -45,8 +46,6 @@ _FLAGS = {
     **COMPILE_FLAGS,
     **dict.fromkeys(PIPELINE_FLAGS, True),
 }
-# Nothing is folded or cut in a pipe.
-_PIPE_WIDTH = 10_000
 _HELP = f"""\
 OVERVIEW: count a program's dispatches, memory and traffic, and estimate its roofline; nothing is run
 
@@ -71,13 +70,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _main(arguments: list[str]) -> int:
-    command_line = split_command_line(arguments, _FLAGS, "iree-compile")
-    if command_line.switch("help") or command_line.switch("h"):
-        print(_HELP, end="")
-        return 0
-    if len(command_line.positional) != 1:
-        raise PrepassError(f"expected one input file, got {len(command_line.positional)}; see --help")
-    path, baseline = command_line.positional[0], command_line.last("baseline")
+    command_line = read_command_line(arguments, _FLAGS, _HELP, "iree-compile")
+    path, baseline = one_input(command_line), command_line.last("baseline")
     update = command_line.switch("update")
     if update and not baseline:
         raise PrepassError("--update needs --baseline=<file>")
@@ -110,7 +104,7 @@ def _print(statistics: ProgramStatistics, command_line: CommandLine) -> None:
     if command_line.switch("json"):
         print(json.dumps(statistics_document(statistics), indent=2))
         return
-    console = Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH, highlight=False)
+    console = report_console()
     for part in statistics_report(statistics, in_full=command_line.switch("all")):
         console.print(part)
 

@@ -9,6 +9,14 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
+# Nothing is folded or cut in a pipe.
+_PIPE_WIDTH = 10_000
+
+
+def report_console() -> Console:
+    """Standard output for reports."""
+    return Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH, highlight=False)
+
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """A table on a terminal; tab-separated lines without a header in a pipe."""

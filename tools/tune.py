@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress, TimeRemainingColumn
 
 from prepass.amdgpu.inputs import with_target
-from prepass.compiler.flags import CommandLine, split_command_line
+from prepass.compiler.flags import CommandLine
 from prepass.errors import PrepassError
 from prepass.ir.targets.tuning_table import TARGETS, TuningTable, read_tuning_table
 from prepass.pipeline.registry import default_registry
@@ -26,12 +26,15 @@ from prepass.tools.common import (
     check_input,
     check_output,
     load_files,
+    one_input,
+    read_command_line,
     remark_printer,
     run_program,
     with_preset,
     working,
     write_output,
 )
+from prepass.tools.tables import report_console
 from prepass.tuning.benchmarks import NOT_RUN, BenchmarkOptions, write_benchmarks
 from prepass.tuning.executors import DaskExecutor, Executor, LocalExecutor
 from prepass.tuning.extract import Extraction, TunedOp, extract
@@ -58,8 +61,6 @@ _FLAGS = {
     **COMPILE_FLAGS,
     **dict.fromkeys(PIPELINE_FLAGS, True),
 }
-# Nothing is folded or cut in a pipe.
-_PIPE_WIDTH = 10_000
 _HELP = f"""\
 OVERVIEW: search for the best way to compile each op of a program for MI300, by compiling it in many ways and pricing
 the code with a static cost model; nothing is run
@@ -94,12 +95,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _main(arguments: list[str]) -> int:
-    command_line = split_command_line(arguments, _FLAGS, "iree-compile")
-    if command_line.switch("help") or command_line.switch("h"):
-        print(_HELP, end="")
-        return 0
-    if len(command_line.positional) != 1:
-        raise PrepassError(f"expected one input file or op, got {len(command_line.positional)}; see --help")
+    command_line = read_command_line(arguments, _FLAGS, _HELP, "iree-compile")
+    one_input(command_line, "input file or op")
     if command_line.last("prepass-tuning-table"):
         raise PrepassError("--prepass-tuning-table is for programs that use a table; -o says where this one goes")
     numbers = {name: _positive(command_line, name, default) for name, default in _NUMBERS.items()}
@@ -222,7 +219,7 @@ def _write_benchmarks(directory: str, results: Sequence[OpResult], options: Benc
 
 
 def _print(table: object) -> None:
-    console = Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH, highlight=False)
+    console = report_console()
     console.print(STATIC, style="dim")
     console.print(table)
 
