@@ -119,7 +119,7 @@ def _main(arguments: argparse.Namespace) -> int:
     model = find(arguments.model)
     settings, preset = _settings(model, arguments), _preset(model, arguments)
     # Some are flags that the compiler keeps per process. It can be given them once, before it is used.
-    set_process_flags("export.py", (*(() if arguments.target == CPU else model.gpu_flags), *arguments.flag))
+    set_process_flags("export.py", arguments.flag)
     return _export(model, settings, preset, arguments)
 
 

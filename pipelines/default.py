@@ -46,6 +46,10 @@ PIPELINE = NamedPipeline(
             "Contractions that are on their own write heads themselves, and no weight is copied for each batch.",
         ),
         Step(
+            "prepass-configure-reductions",
+            "On gfx942, a norm over the outermost dim would take the compiler forever where it is one dispatch.",
+        ),
+        Step(
             "prepass-vectorize-lookups", "Embeddings load whole rows; last, as the form is no longer a plain generic."
         ),
     ),

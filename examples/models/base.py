@@ -65,7 +65,6 @@ class Model:
       dtype: In which it is commonly run on a GPU.
       make: Makes an instance for settings; its parameters may have any values.
       attentions: Those of `Settings` that there are.
-      gpu_flags: Flags of iree-compile that it needs for a GPU besides those of the preset.
     """
 
     name: str
@@ -74,7 +73,6 @@ class Model:
     dtype: torch.dtype
     make: Callable[[Settings], Instance]
     attentions: tuple[str, ...] = ("sdpa", "eager")
-    gpu_flags: tuple[str, ...] = ()
 
     def instantiate(self, settings: Settings) -> Instance:
         """An instance whose parameters take no memory until they are read or written."""

@@ -182,11 +182,6 @@ def _make_vae(settings: Settings) -> Instance:
     return Instance(_Decoder(vae), (0.13 * torch.randn(1, config["latent_channels"], side, side),), vae)
 
 
-# At batch 1, the positions of a GroupNorm whose channels are last are its outermost dim. For such a sum IREE takes a
-# pipeline that unrolls the first of two sums in a kernel, mean and variance, over all positions, which does not come to
-# an end. A preset cannot have the flag, as the compiler keeps it per process.
-_WITHOUT_UNROLLED_NORMS = ("--iree-codegen-llvmgpu-enable-outer-reduction-tile-and-fuse=false",)
-
 CLIP1 = Model("sdxl-clip1", "Text encoder 1 of SDXL, CLIP ViT-L", "prepass-llm", torch.float16, _make_clip1)
 CLIP2 = Model("sdxl-clip2", "Text encoder 2 of SDXL, CLIP ViT-bigG", "prepass-llm", torch.float16, _make_clip2)
 UNET = Model("sdxl-unet", "UNet of SDXL, 1024x1024, batch 2", "prepass-sdxl", torch.float16, _make_unet)
@@ -196,5 +191,4 @@ VAE = Model(
     "prepass-sdxl",
     torch.float16,
     _make_vae,
-    gpu_flags=_WITHOUT_UNROLLED_NORMS,
 )

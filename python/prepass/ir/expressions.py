@@ -96,6 +96,15 @@ def element_type(value: ir.Value) -> ir.Type:
     return ir.RankedTensorType(value.type).element_type
 
 
+def element_bytes(value: ir.Value) -> int:
+    """The whole bytes of an element of a tensor of floats, integers or indices."""
+    element = element_type(value)
+    if isinstance(element, ir.IndexType):
+        return 8
+    width = ir.IntegerType(element).width if isinstance(element, ir.IntegerType) else ir.FloatType(element).width
+    return width // 8
+
+
 def tensor_sizes(value: ir.Value) -> list[int | None]:
     """The sizes of a tensor's dims, None where dynamic."""
     tensor = ir.RankedTensorType(value.type)

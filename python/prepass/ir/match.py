@@ -59,3 +59,8 @@ def has_one_user(value: ir.Value) -> bool:
 def is_dead(op: ir.Operation) -> bool:
     """Whether no result of `op` is read."""
     return all(next(iter(result.uses), None) is None for result in op.results)
+
+
+def computes(op: ir.Operation) -> bool:
+    """Whether an op of a dispatch makes tensors in loops of its own."""
+    return op.name.startswith(("linalg.", "iree_linalg_ext.")) and len(op.results) > 0 and len(op.regions) > 0

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from iree.compiler import ir
 
-from prepass.ir.expressions import element_type, indexing_maps, loop_sizes
-from prepass.ir.match import NoMatch, find_ops
+from prepass.ir.expressions import element_bytes, indexing_maps, loop_sizes
+from prepass.ir.match import NoMatch, computes, find_ops
 
 _PACKING = ("arith.shli", "arith.ori")
 
@@ -46,9 +46,9 @@ def match_rotation_kernel(op: ir.Operation) -> RotationKernel | None:
     inputs = [value for value, map_ in zip(op.operands, maps[:-1], strict=False) if _innermost(map_) == len(sizes) - 1]
     if has_blocks is None or width is None or (has_blocks and blocks is None) or not inputs:
         return None
-    if find_ops(op.parent.operation, lambda other: other != op and _computes(other)):
+    if find_ops(op.parent.operation, lambda other: other != op and computes(other)):
         raise NoMatch("the rotation is not alone in its dispatch", op)
-    return RotationKernel(tuple(rows), blocks, width, min(map(_bytes, inputs)))
+    return RotationKernel(tuple(rows), blocks, width, min(map(element_bytes, inputs)))
 
 
 def _has_blocks(op: ir.Operation, loops: int) -> bool | None:
@@ -66,13 +66,3 @@ def _has_blocks(op: ir.Operation, loops: int) -> bool | None:
 def _innermost(map_: ir.AffineMap) -> int | None:
     last = map_.results[len(map_.results) - 1] if len(map_.results) else None
     return last.position if isinstance(last, ir.AffineDimExpr) else None
-
-
-def _computes(op: ir.Operation) -> bool:
-    return op.name.startswith(("linalg.", "iree_linalg_ext.")) and len(op.results) > 0 and len(op.regions) > 0
-
-
-def _bytes(value: ir.Value) -> int:
-    element = element_type(value)
-    width = ir.IntegerType(element).width if isinstance(element, ir.IntegerType) else ir.FloatType(element).width
-    return width // 8
