@@ -7,6 +7,7 @@ import pytest
 import prepass
 from prepass.amdgpu.assembly import read_kernels
 from prepass.amdgpu.control_flow import ControlFlow
+from prepass.amdgpu.metadata import read_metadata
 from prepass.simulator import compile_program, run_program, simulate
 
 from .attention_kernel_ops import PLAIN, TRANSPOSED, Attention
@@ -14,6 +15,7 @@ from .conftest import GFX942
 
 ELEMENTS = ("f16", "bf16")
 HEAD_DIMS = (40, 64, 72, 80, 96, 128)
+GROUPED = {"q": "h g m d", "k": "h s d", "v": "h s n", "out": "h g m n"}
 # Of the largest result.
 TOLERANCES = {"f16": 1e-3, "bf16": 1e-2}
 
@@ -46,10 +48,11 @@ def check(attention):
 
 
 @pytest.mark.parametrize("element", ELEMENTS)
-@pytest.mark.parametrize("channels", HEAD_DIMS)
-def test_every_head_dim(channels, element):
+# Few heads of 128 channels have workgroups of four waves, a dynamic number of heads has six or eight.
+@pytest.mark.parametrize(("channels", "dynamic"), [*((channels, "") for channels in HEAD_DIMS), (128, "b")])
+def test_every_head_dim(channels, dynamic, element):
     """Several workgroups, the last one not full, several tiles of keys, the last one not full."""
-    check(op(2, 300, 141, channels, element=element))
+    check(op(2, 300, 141, channels, element=element, dynamic=dynamic))
 
 
 @pytest.mark.parametrize("element", ELEMENTS)
@@ -83,6 +86,25 @@ def test_numbers_of_keys_side_by_side(keys):
 @pytest.mark.parametrize("queries", [2, 31, 32, 33, 191, 192, 193, 384])
 def test_numbers_of_queries(queries):
     check(op(2, queries, 40, 64))
+
+
+@pytest.mark.parametrize(
+    ("attention", "waves"),
+    [
+        (op(38, 1024, 64, 128), 4),  # 304 workgroups, one for each CU
+        (op(39, 1024, 64, 128), 8),
+        (op(38, 1024, 64, 128, dynamic="b"), 8),
+        (op(2, 1024, 64, 128, dynamic="m"), 8),
+        (op(400, 150, 64, 128), 5),  # of 32 queries, the last of fewer
+        (op(2, 70, 64, 128), 3),
+        (Attention({"h": 5, "g": 8, "m": 1024, "n": 128, "d": 128, "s": 64}, GROUPED), 8),
+        (op(38, 1024, 64, 64), 6),
+    ],
+)
+def test_workgroups_have_four_waves_where_cus_would_be_idle(attention, waves):
+    (assembly,) = compile_program(attention.source(), kernels=name_of(attention)).assembly
+    (metadata,) = read_metadata(assembly).values()
+    assert metadata.work_items == 64 * waves
 
 
 @pytest.mark.parametrize("dynamic", ["s", "m", "bms"])
@@ -176,9 +198,9 @@ def test_many_small_weights_count():
     assert abs(result / expected - 1).max() < 2e-3
 
 
-@pytest.mark.parametrize(("element", "channels"), [("f16", 64), ("bf16", 128)])
-def test_the_next_tile_is_loaded_before_this_one_is_computed(element, channels):
-    attention = op(2, 256, 512, channels, TRANSPOSED, element=element)
+@pytest.mark.parametrize(("heads", "element", "channels"), [(2, "f16", 64), (2, "bf16", 128), (400, "bf16", 128)])
+def test_the_next_tile_is_loaded_before_this_one_is_computed(heads, element, channels):
+    attention = op(heads, 256, 512, channels, TRANSPOSED, element=element)
     (assembly,) = compile_program(attention.source(), kernels=name_of(attention)).assembly
     (kernel,) = read_kernels(assembly)
     flow = ControlFlow(kernel)

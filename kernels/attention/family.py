@@ -33,6 +33,7 @@ class AttentionKernel(Kernel):
       waves: Of a workgroup, 32 queries each; fewer where there are fewer queries.
       keys: Of an iteration, a multiple of 32.
       figures: With V as (n, k2).
+      fewest_waves: Of a workgroup where more would leave CUs idle; None where fewer are no better.
     """
 
     kind = ATTENTION
@@ -43,6 +44,7 @@ class AttentionKernel(Kernel):
     waves: int
     keys: int
     figures: ExpectedFigures
+    fewest_waves: int | None = None
 
     @property
     def description(self) -> KernelDescription:
@@ -75,8 +77,7 @@ class AttentionKernel(Kernel):
         """See `Kernel.match`."""
         problem = read_problem(op)
         self._check(op, problem)
-        needed = self.waves if problem.rows is None else -(-problem.rows // BLOCK)
-        tile = self._tile(min(self.waves, needed))
+        tile = self._tile(self._waves(problem))
         digest = hashlib.sha256(repr((problem, tile)).encode()).hexdigest()[:12]
         function = f"prepass_attention_{self.element}_{self.head_dim}_{digest}"
         translation = {
@@ -111,6 +112,14 @@ class AttentionKernel(Kernel):
         check_in_memory(op, (0, 1, 2) if problem.mask is None else (0, 1, 2, 4))
         check_alone(op)
 
+    def _waves(self, problem: AttentionProblem) -> int:
+        """Of a workgroup: the fewest where no CU has two workgroups then."""
+        if problem.rows is None:
+            return self.waves
+        blocks, fewest = -(-problem.rows // BLOCK), self.fewest_waves or self.waves
+        alone = problem.heads is not None and problem.heads * -(-blocks // fewest) <= GFX942.compute_units
+        return min(fewest if alone else self.waves, blocks)
+
     def _tile(self, waves: int) -> AttentionTile:
         return AttentionTile(waves, self.keys, self.head_dim, self.head_dim)
 
@@ -122,24 +131,32 @@ def _waves_per_simd(tile: AttentionTile) -> int:
 
 
 def _member(
-    element: str, head_dim: int, waves: int, keys: int, cycles: tuple[int, int, int], vgprs: int
+    element: str,
+    head_dim: int,
+    waves: int,
+    keys: int,
+    cycles: tuple[int, int, int],
+    vgprs: int,
+    fewest_waves: int | None = None,
 ) -> AttentionKernel:
     """A member; `cycles` are those of the matrix cores, the VALU and LDS."""
     mfma, valu, lds = cycles
     figures = ExpectedFigures(per="1,024 scores", mfma=mfma, valu=valu, lds=lds, vgprs=vgprs)
     name = f"attention-{element}-{head_dim}"
-    return AttentionKernel(name, element, head_dim, waves, keys, figures, by_default=True)
+    return AttentionKernel(name, element, head_dim, waves, keys, figures, fewest_waves, by_default=True)
 
 
+# One wave on a SIMD computes less at once than two. With many channels, whose products take longest, that is less of a
+# loss than idle CUs; with 64 or 96, LLVM would also load the next tile too late.
 F16_40 = _member("f16", 40, 8, 64, (416, 448, 244), 112)
 F16_64 = _member("f16", 64, 6, 96, (512, 439, 301), 146)
 F16_72 = _member("f16", 72, 6, 64, (672, 478, 404), 150)
 F16_80 = _member("f16", 80, 5, 64, (704, 484, 420), 142)
 F16_96 = _member("f16", 96, 6, 64, (768, 484, 452), 146)
-F16_128 = _member("f16", 128, 8, 64, (1024, 504, 580), 248)
+F16_128 = _member("f16", 128, 8, 64, (1024, 504, 580), 248, fewest_waves=4)
 BF16_40 = _member("bf16", 40, 8, 64, (416, 524, 244), 118)
 BF16_64 = _member("bf16", 64, 6, 96, (512, 505, 301), 150)
 BF16_72 = _member("bf16", 72, 6, 64, (672, 540, 404), 158)
 BF16_80 = _member("bf16", 80, 5, 64, (704, 550, 420), 153)
 BF16_96 = _member("bf16", 96, 6, 64, (768, 552, 452), 156)
-BF16_128 = _member("bf16", 128, 6, 96, (1024, 552, 600), 223)
+BF16_128 = _member("bf16", 128, 6, 96, (1024, 552, 600), 223, fewest_waves=4)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -68,6 +69,12 @@ class AttentionProblem:
     def rows(self) -> int | None:
         """Queries of a head."""
         return self.extents[self.row_loop]
+
+    @property
+    def heads(self) -> int | None:
+        """How often there are so many queries: along all other loops of Q but its channels. None where dynamic."""
+        sizes = [self.extents[loop] for loop in (*self.loops("batch"), *self.loops("m")[:-1])]
+        return None if None in sizes else math.prod(size for size in sizes if size is not None)
 
     @property
     def keys(self) -> int | None:
