@@ -18,7 +18,7 @@ KERNELS: dict[str, str] = {
     "attention-bf16-96": "prepass.kernels.attention.family:BF16_96",
     "attention-bf16-128": "prepass.kernels.attention.family:BF16_128",
     "convolution": "prepass.kernels.convolution.kernel:CONVOLUTION_KERNEL",
-    "skinny-matmul": "prepass.kernels.convolution.skinny_matmul:SKINNY_MATMUL",
-    "staged-matmul": "prepass.kernels.convolution.staged_matmul:STAGED_MATMUL",
+    "skinny-matmul": "prepass.kernels.contraction.skinny_matmul:SKINNY_MATMUL",
+    "staged-matmul": "prepass.kernels.contraction.staged_matmul:STAGED_MATMUL",
     "direct-matmul": "prepass.kernels.contraction.matmul:MATMUL",
 }

@@ -12,10 +12,10 @@ from prepass.amdgpu.inputs import compile_to_assembly
 from prepass.ir.kernels import CONVOLUTION
 from prepass.ir.match import find_ops
 from prepass.ir.targets import Target
-from prepass.kernels.convolution.implicit_product import SIDES
 from prepass.kernels.convolution.kernel import CONVOLUTION_KERNEL
-from prepass.kernels.convolution.problem import Axis, Problem
-from prepass.kernels.convolution.tile import Tile, best_tile
+from prepass.kernels.implicit_product.kernel import SIDES
+from prepass.kernels.implicit_product.problem import Axis, Problem
+from prepass.kernels.implicit_product.tile import Tile, best_tile
 from prepass.simulator import compile_program, run_program, simulate
 
 from .conftest import GFX942

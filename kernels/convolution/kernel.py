@@ -19,7 +19,7 @@ from prepass.amdgpu.machine import GFX942
 from prepass.ir.kernels import CONTRACTION, CONVOLUTION, Example, ExpectedFigures, KernelDescription, OpKind
 from prepass.ir.match import defining_op
 from prepass.kernels.convolution.examples import example
-from prepass.kernels.convolution.implicit_product import CONDITIONS, ELEMENT_TYPES, SIDES, ImplicitProduct
+from prepass.kernels.implicit_product.kernel import CONDITIONS, ELEMENT_TYPES, SIDES, ImplicitProduct
 
 
 def _is_strided_product(op: ir.Operation) -> bool:

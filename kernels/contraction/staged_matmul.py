@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from prepass.amdgpu.machine import GFX942
 from prepass.ir.kernels import CONTRACTION, Example, ExpectedFigures, KernelDescription
-from prepass.kernels.convolution.examples import linear_layer
-from prepass.kernels.convolution.implicit_product import CONDITIONS, ELEMENT_TYPES, SIDES, ImplicitProduct
+from prepass.kernels.contraction.examples import linear_layer
+from prepass.kernels.implicit_product.kernel import CONDITIONS, ELEMENT_TYPES, SIDES, ImplicitProduct
 
 
 @dataclass(frozen=True)

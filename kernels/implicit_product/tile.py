@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from prepass.amdgpu.machine import GFX942
-from prepass.kernels.convolution.problem import Problem
+from prepass.kernels.implicit_product.problem import Problem
 
 LANES = GFX942.wave_size
 # The matrix instruction: 32x32 results, 8 terms, of which a lane holds 4; two share a read of 8.

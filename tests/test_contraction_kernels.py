@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Matrix products by the code of the convolution kernel: in the simulator against numpy and IREE's own code."""
+"""The kernels for matrix products that go through LDS: in the simulator against numpy and IREE's own code."""
 
 import numpy as np
 import pytest
 
 import prepass
 from prepass.analysis.kernel_costs import STOCK, price_example
-from prepass.kernels.convolution.examples import linear_layer
-from prepass.kernels.convolution.skinny_matmul import SKINNY_MATMUL
-from prepass.kernels.convolution.staged_matmul import STAGED_MATMUL
+from prepass.kernels.contraction.examples import linear_layer
+from prepass.kernels.contraction.skinny_matmul import SKINNY_MATMUL
+from prepass.kernels.contraction.staged_matmul import STAGED_MATMUL
 from prepass.simulator import compile_program, run_program, simulate
 
 from .conftest import GFX942

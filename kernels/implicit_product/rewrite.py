@@ -11,19 +11,19 @@ from iree.compiler.dialects import arith, gpu, hal
 
 from prepass.ir.kernels.builders import apply, delinearize, index, lds, lds_barrier, loop
 from prepass.ir.layout.bodies import body_ops
-from prepass.kernels.convolution.epilogue import Memory, Place, run_steps
-from prepass.kernels.convolution.launch import launch
-from prepass.kernels.convolution.match import Dispatch, stays
-from prepass.kernels.convolution.product import Lane, fragments, multiply, read_lane, zero_sums
-from prepass.kernels.convolution.stage import (
+from prepass.kernels.implicit_product.epilogue import Memory, Place, run_steps
+from prepass.kernels.implicit_product.launch import launch
+from prepass.kernels.implicit_product.match import Dispatch, stays
+from prepass.kernels.implicit_product.product import Lane, fragments, multiply, read_lane, zero_sums
+from prepass.kernels.implicit_product.stage import (
     Source,
     filter_copies,
     pixel_copies,
     pixel_positions,
     read_tap,
 )
-from prepass.kernels.convolution.tile import Tile
-from prepass.kernels.convolution.views import View
+from prepass.kernels.implicit_product.tile import Tile
+from prepass.kernels.implicit_product.views import View
 
 
 def rewrite(dispatch: Dispatch, tile: Tile) -> None:

@@ -14,10 +14,10 @@ from typing import ClassVar
 from prepass.amdgpu.machine import GFX942
 from prepass.ir.kernels import CONTRACTION, Example, ExpectedFigures, KernelDescription
 from prepass.ir.match import NoMatch
-from prepass.kernels.convolution.examples import linear_layer
-from prepass.kernels.convolution.implicit_product import CONDITIONS, ELEMENT_TYPES, ImplicitProduct, Sides
-from prepass.kernels.convolution.match import Dispatch
-from prepass.kernels.convolution.tile import Side
+from prepass.kernels.contraction.examples import linear_layer
+from prepass.kernels.implicit_product.kernel import CONDITIONS, ELEMENT_TYPES, ImplicitProduct, Sides
+from prepass.kernels.implicit_product.match import Dispatch
+from prepass.kernels.implicit_product.tile import Side
 
 _SIDES: Sides = {(32, 32): (Side(1, 1), Side(1, 1)), (32, 64): (Side(1, 1), Side(1, 2))}
 # With fewer, reading the weights from HBM takes longer than IREE's own code does.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the kernels of this folder share: which dispatches they compute, and with which tile."""
+"""What such kernels share: which dispatches they compute, and with which tile."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from prepass.ir.kernels import DispatchUse, Kernel
 from prepass.ir.kernels.conditions import check_multiple
 from prepass.ir.match import NoMatch
 from prepass.ir.targets import Target
-from prepass.kernels.convolution.match import Dispatch, read_dispatch
-from prepass.kernels.convolution.rewrite import rewrite
-from prepass.kernels.convolution.steps import CHANNEL
-from prepass.kernels.convolution.tile import Side, Tile, best_tile
+from prepass.kernels.implicit_product.match import Dispatch, read_dispatch
+from prepass.kernels.implicit_product.rewrite import rewrite
+from prepass.kernels.implicit_product.steps import CHANNEL
+from prepass.kernels.implicit_product.tile import Side, Tile, best_tile
 
 Sides = Mapping[tuple[int, int], tuple[Side, Side]]
 

@@ -11,8 +11,8 @@ from iree.compiler.dialects import arith, vector
 
 from prepass.ir.kernels.builders import apply, index, load, splat, store, vector_type
 from prepass.ir.layout.bodies import body_ops
-from prepass.kernels.convolution.steps import CHANNEL, Computed, Coordinates, Step, Stored
-from prepass.kernels.convolution.views import View
+from prepass.kernels.implicit_product.steps import CHANNEL, Computed, Coordinates, Step, Stored
+from prepass.kernels.implicit_product.views import View
 
 # Of so many elements one is worth reading all.
 _MOST_INTERLEAVED = 4

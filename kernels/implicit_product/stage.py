@@ -10,8 +10,8 @@ from iree.compiler import ir
 from iree.compiler.dialects import arith
 
 from prepass.ir.kernels.builders import apply, constant, delinearize, index, load, store, vector_type
-from prepass.kernels.convolution.problem import Axis, Problem
-from prepass.kernels.convolution.tile import BLOCK, PER_LANE, Side, Tile
+from prepass.kernels.implicit_product.problem import Axis, Problem
+from prepass.kernels.implicit_product.tile import BLOCK, PER_LANE, Side, Tile
 
 
 @dataclass(frozen=True)

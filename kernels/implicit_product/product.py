@@ -23,7 +23,7 @@ from prepass.ir.kernels.builders import (
     store,
     vector_type,
 )
-from prepass.kernels.convolution.tile import BLOCK, LANES, PER_LANE, STEP, TERMS, TOGETHER, Side, Tile
+from prepass.kernels.implicit_product.tile import BLOCK, LANES, PER_LANE, STEP, TERMS, TOGETHER, Side, Tile
 
 # What a lane holds of a 32x32 result.
 SUMS = BLOCK * BLOCK // LANES

@@ -11,7 +11,7 @@ from iree.compiler import ir
 from prepass.ir.expressions import indexing_maps
 from prepass.ir.layout.bodies import body_ops
 from prepass.ir.match import NoMatch
-from prepass.kernels.convolution.views import View, loaded_view
+from prepass.kernels.implicit_product.views import View, loaded_view
 
 # The coordinate of a result that counts the innermost dim of the filters; -2 is the dim outside of it, where they have
 # several, and so on. Other coordinates number the problem's axes.

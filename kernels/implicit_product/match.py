@@ -12,10 +12,10 @@ from prepass.ir.kernels.conditions import check_alone, check_element_types
 from prepass.ir.layout.bodies import body_ops
 from prepass.ir.match import NoMatch, defining_op
 from prepass.ir.padding.read import pad_number
-from prepass.kernels.convolution.problem import Problem
-from prepass.kernels.convolution.read_problem import read_problem
-from prepass.kernels.convolution.steps import Coordinates, Step, Stored, read_step
-from prepass.kernels.convolution.views import View, is_memory_op, is_store, loaded_view, stored_view
+from prepass.kernels.implicit_product.problem import Problem
+from prepass.kernels.implicit_product.read_problem import read_problem
+from prepass.kernels.implicit_product.steps import Coordinates, Step, Stored, read_step
+from prepass.kernels.implicit_product.views import View, is_memory_op, is_store, loaded_view, stored_view
 
 _IMAGE, _FILTER = 0, 1
 # What else a dispatch is made of: scalars, and tensors that go with what used them.

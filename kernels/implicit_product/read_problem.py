@@ -10,10 +10,10 @@ from iree.compiler import ir
 
 from prepass.ir.expressions import indexing_maps, loop_sizes
 from prepass.ir.match import NoMatch
-from prepass.kernels.convolution.problem import Axis, Problem
-from prepass.kernels.convolution.steps import Coordinates
-from prepass.kernels.convolution.tile import TOGETHER
-from prepass.kernels.convolution.views import View
+from prepass.kernels.implicit_product.problem import Axis, Problem
+from prepass.kernels.implicit_product.steps import Coordinates
+from prepass.kernels.implicit_product.tile import TOGETHER
+from prepass.kernels.implicit_product.views import View
 
 
 def read_problem(
