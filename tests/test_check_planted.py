@@ -93,7 +93,9 @@ def module_of(case, stem):
     if "func.func" in case:
         return case, "main"
     text = (LIT / f"{stem.replace('-', '_')}.mlir").read_bytes()
-    found = [part.decode() for part in split_source(text) if re.search(rf"func @{case}\(".encode(), part)]
+    found = [
+        part.decode() for part in split_source(text) if re.search(rf"\n *(?:util|func)\.func.*@{case}\(".encode(), part)
+    ]
     assert found, f"'{case}' is not in the lit file of {stem}"
     return found[0], case
 
