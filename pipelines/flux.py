@@ -6,6 +6,7 @@ for gfx942 without an optimization level, each step or flag added to those above
 """
 
 from prepass.pipeline.named import ROCM, Flag, NamedPipeline, Step
+from prepass.pipelines.flags import DATA_TILING
 
 PIPELINE = NamedPipeline(
     "prepass-flux",
@@ -30,5 +31,6 @@ PIPELINE = NamedPipeline(
             "What is joined in the outermost dim is written in place: 46, and 286 MB of transient memory, not 399.",
             ROCM,
         ),
+        DATA_TILING,
     ),
 )

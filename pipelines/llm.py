@@ -6,6 +6,7 @@ added to those above it. O3 gives the same in the end.
 """
 
 from prepass.pipeline.named import ROCM, Flag, NamedPipeline, Step
+from prepass.pipelines.flags import DATA_TILING
 
 PIPELINE = NamedPipeline(
     "prepass-llm",
@@ -33,5 +34,6 @@ PIPELINE = NamedPipeline(
             "llvm-cpu does not compile some of what that makes of dynamic shapes.",
             ROCM,
         ),
+        DATA_TILING,
     ),
 )

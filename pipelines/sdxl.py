@@ -6,6 +6,7 @@ without the one.
 """
 
 from prepass.pipeline.named import ROCM, Flag, NamedPipeline, Step
+from prepass.pipelines.flags import DATA_TILING
 
 PIPELINE = NamedPipeline(
     "prepass-sdxl",
@@ -43,5 +44,6 @@ PIPELINE = NamedPipeline(
             "--iree-opt-outer-dim-concat=false",
             "Joining embeddings in the outermost dim takes transposes, and O2 and O3 ask for it.",
         ),
+        DATA_TILING,
     ),
 )

@@ -38,6 +38,8 @@ class Flag:
 
 # The device of ROCm, and its former names.
 ROCM = ("hip", "rocm", "amdgpu")
+# The device that runs what llvm-cpu compiles, and its name as a backend.
+CPU = ("local", "llvm-cpu")
 _DEVICE_FLAGS = ("iree-hal-target-device", "iree-hal-target-backends")
 
 
