@@ -98,7 +98,4 @@ class ConfigureAttentionPass(TunedPass):
         for attention, (message, attributes) in context.matches(
             walk_ops(op, OP_NAME), lambda attention: _match_config(attention, context.target, table)
         ):
-            context.applied(attention, message)
-            context.count("configured")
-            for name, attribute in attributes.items():
-                attention.attributes[name] = attribute
+            context.configured(attention, message, attributes)

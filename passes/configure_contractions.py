@@ -111,10 +111,7 @@ class ConfigureContractionsPass(TunedPass):
         for contraction, (message, attributes) in context.matches(
             find_ops(op, _is_candidate), lambda contraction: _match_config(contraction, context.target, table)
         ):
-            context.applied(contraction, message)
-            context.count("configured")
-            for name, attribute in attributes.items():
-                contraction.attributes[name] = attribute
+            context.configured(contraction, message, attributes)
 
 
 def _is_candidate(op: ir.Operation) -> bool:

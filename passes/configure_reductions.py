@@ -87,7 +87,4 @@ class ConfigureReductionsPass(Pass):
             walk_ops(op, "func.func"), lambda function: _match_configs(function, context.target)
         ):
             for configured, attributes in configs:
-                context.applied(configured, f"configured for {target.name}")
-                context.count("configured")
-                for name, attribute in attributes.items():
-                    configured.attributes[name] = attribute
+                context.configured(configured, f"configured for {target.name}", attributes)

@@ -67,7 +67,4 @@ class ConfigureRopePass(Pass):
         for rotation, (target, attributes) in context.matches(
             walk_ops(op, "linalg.generic"), lambda rotation: _match_config(rotation, context.target)
         ):
-            context.applied(rotation, f"configured for {target.name}")
-            context.count("configured")
-            for name, attribute in attributes.items():
-                rotation.attributes[name] = attribute
+            context.configured(rotation, f"configured for {target.name}", attributes)

@@ -50,7 +50,7 @@ from prepass.ir.attention.read import operand_maps, read_attention_shape
 from prepass.ir.casts.widen import cast
 from prepass.ir.elementwise import cast_tensor
 from prepass.ir.emit import constant, generic
-from prepass.ir.expressions import element_type, tensor_sizes
+from prepass.ir.expressions import element_type, loop_positions, tensor_sizes
 from prepass.ir.match import NoMatch, walk_ops
 from prepass.ir.targets import Target
 from prepass.ir.targets.attention import decomposed_is_faster
@@ -77,8 +77,8 @@ class _Operands:
     @property
     def scores_loops(self) -> list[int]:
         """The loops of the scores: those of the result without V's channels, then the keys."""
-        channels = {*_loops(self.maps[2])} - {*_loops(self.maps[0])} - {*_loops(self.maps[1])}
-        return [loop for loop in _loops(self.maps[-1]) if loop not in channels] + [self.maps[0].n_dims - 1]
+        channels = {*loop_positions(self.maps[2])} - {*loop_positions(self.maps[0])} - {*loop_positions(self.maps[1])}
+        return [loop for loop in loop_positions(self.maps[-1]) if loop not in channels] + [self.maps[0].n_dims - 1]
 
 
 def _match_operands(op: ir.Operation, target: Target | None, when: str) -> _Operands:
@@ -120,9 +120,11 @@ def _build_decomposed(operands: _Operands) -> ir.Value:
 
 def _contract(left: ir.Value, right: ir.Value, type_: ir.Type, maps: Sequence[ir.AffineMap]) -> ir.Value:
     """The contraction of two operands, in f32, over the loops that the result does not have."""
-    used = sorted({loop for m in maps for loop in _loops(m)})
+    used = sorted({loop for m in maps for loop in loop_positions(m)})
     place = {loop: number for number, loop in enumerate(used)}
-    compressed = [ir.AffineMap.get(len(used), 0, [ir.AffineExpr.get_dim(place[d]) for d in _loops(m)]) for m in maps]
+    compressed = [
+        ir.AffineMap.get(len(used), 0, [ir.AffineExpr.get_dim(place[d]) for d in loop_positions(m)]) for m in maps
+    ]
     empty = ir.Operation.create("tensor.empty", [type_]).result
     zeros = linalg.fill(constant(0.0, ir.F32Type.get()), outs=[empty])
 
@@ -139,7 +141,7 @@ def _scale_and_mask(scores: ir.Value, operands: _Operands, loops: Sequence[int])
     inputs, maps = [scores], [identity]
     if operands.mask is not None:
         inputs.append(operands.mask)
-        dims = [ir.AffineExpr.get_dim(loops.index(loop)) for loop in _loops(operands.mask_map)]
+        dims = [ir.AffineExpr.get_dim(loops.index(loop)) for loop in loop_positions(operands.mask_map)]
         maps.append(ir.AffineMap.get(rank, 0, dims))
 
     scale = cast(operands.scale, ir.F32Type.get())
@@ -164,12 +166,8 @@ def _extents(operands: _Operands) -> dict[int, int]:
     return {
         loop: size or 0
         for tensor, affine_map in tensors
-        for loop, size in zip(_loops(affine_map), tensor_sizes(tensor), strict=True)
+        for loop, size in zip(loop_positions(affine_map), tensor_sizes(tensor), strict=True)
     }
-
-
-def _loops(affine_map: ir.AffineMap) -> list[int]:
-    return [ir.AffineDimExpr(expr).position for expr in affine_map.results]
 
 
 @dataclass(frozen=True)

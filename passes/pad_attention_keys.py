@@ -52,7 +52,7 @@ from prepass.ir.attention.build import OP_NAME
 from prepass.ir.attention.read import operand_maps, read_attention_shape
 from prepass.ir.elementwise import dynamic_sizes
 from prepass.ir.emit import constant, erase_dead_producers, generic, pad_high
-from prepass.ir.expressions import element_type
+from prepass.ir.expressions import element_type, loop_positions
 from prepass.ir.match import NoMatch, walk_ops
 from prepass.ir.padding.at_source import pad_at_source
 from prepass.ir.targets import Target
@@ -76,7 +76,7 @@ class _Padding:
 
     def dim(self, operand: int) -> int | None:
         """The dim of an operand that the keys are in."""
-        positions = [ir.AffineDimExpr(expr).position for expr in self.maps[operand].results]
+        positions = loop_positions(self.maps[operand])
         return positions.index(self.loop) if self.loop in positions else None
 
 

@@ -43,7 +43,7 @@ from prepass.ir.attention.read import operand_maps, read_attention_shape
 from prepass.ir.axes import Axis
 from prepass.ir.barriers import keep_layout
 from prepass.ir.emit import Extents, constant, extract_slice, pad_high, relayout
-from prepass.ir.expressions import Read, tensor_sizes
+from prepass.ir.expressions import Read, loop_positions, tensor_sizes
 from prepass.ir.match import NoMatch, walk_ops
 from prepass.ir.targets import Target
 from prepass.ir.targets.attention import key_row_padding, wants_transposed_keys
@@ -76,7 +76,7 @@ def _match_keys(op: ir.Operation, target: Target | None) -> _Match:
 
 def _build_transposed(op: ir.Operation, match: _Match) -> None:
     """Give the op a K whose innermost dim is the one of the last loop, the keys."""
-    loops = [ir.AffineDimExpr(expr).position for expr in match.map.results]
+    loops = loop_positions(match.map)
     keys = loops.index(match.map.n_dims - 1)
     order = [dim for dim in range(len(loops)) if dim != keys] + [keys]
     op.operands[_KEY] = _keep(_transpose(op.operands[_KEY], order), match.padding)

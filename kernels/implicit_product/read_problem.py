@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from iree.compiler import ir
 
-from prepass.ir.expressions import indexing_maps, loop_sizes
+from prepass.ir.expressions import indexing_maps, loop_positions, loop_sizes
 from prepass.ir.match import NoMatch
 from prepass.kernels.implicit_product.problem import Axis, Problem
 from prepass.kernels.implicit_product.steps import Coordinates
@@ -86,7 +86,7 @@ def _place(
 def _loops(op: ir.Operation, map_: ir.AffineMap) -> list[int]:
     if not all(isinstance(expr, ir.AffineDimExpr) for expr in map_.results):
         raise NoMatch("an index of the filters or of the result is computed", op)
-    return [ir.AffineDimExpr(expr).position for expr in map_.results]
+    return loop_positions(map_)
 
 
 def _terms(op: ir.Operation, expr: ir.AffineExpr) -> dict[int, int]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from iree.compiler import ir
 
-from prepass.ir.expressions import indexing_maps
+from prepass.ir.expressions import indexing_maps, loop_positions
 from prepass.ir.layout.bodies import body_ops
 from prepass.ir.match import NoMatch
 from prepass.kernels.implicit_product.views import View, loaded_view
@@ -80,7 +80,7 @@ def read_step(
 def _positions(op: ir.Operation, map_: ir.AffineMap) -> list[int]:
     if not all(isinstance(expr, ir.AffineDimExpr) for expr in map_.results):
         raise NoMatch("a step computes an index", op)
-    return [ir.AffineDimExpr(expr).position for expr in map_.results]
+    return loop_positions(map_)
 
 
 def _check_body(op: ir.Operation) -> None:

@@ -9,6 +9,7 @@ from iree.compiler import ir
 from iree.compiler.dialects import iree_gpu
 
 from prepass.ir.attention.read import operand_maps
+from prepass.ir.expressions import loop_positions
 from prepass.ir.match import walk_ops
 
 WAVE = 64
@@ -28,7 +29,7 @@ def scores_per_iteration(module: ir.Operation) -> dict[str, float]:
         if "reduction" not in config:
             continue
         maps = operand_maps(op)
-        query, key, value, *_, sums = ([ir.AffineDimExpr(expr).position for expr in map_.results] for map_ in maps)
+        query, key, value, *_, sums = map(loop_positions, maps)
         rows = _tile(config, "workgroup", {*query} & {*sums} - {*key})
         keys = _tile(config, "reduction", {*key} & {*value} - {*query})
         (channels,) = {*value} - {*key} - {*query}

@@ -292,6 +292,11 @@ def indexing_maps(op: ir.Operation) -> list[ir.AffineMap] | None:
     return None if maps is None else [ir.AffineMapAttr(attribute).value for attribute in maps]
 
 
+def loop_positions(affine_map: ir.AffineMap) -> list[int]:
+    """The loops that a tensor's dims are indexed by, each by one alone."""
+    return [ir.AffineDimExpr(expr).position for expr in affine_map.results]
+
+
 def loop_sizes(op: ir.Operation) -> list[int | None]:
     """The trip counts of a linalg op's loops, None where no operand has them static."""
     maps = indexing_maps(op) or []

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from iree.compiler import ir
 
-from prepass.ir.expressions import element_bytes, indexing_maps, loop_sizes
+from prepass.ir.expressions import element_bytes, indexing_maps, loop_positions, loop_sizes
 from prepass.ir.match import NoMatch, computes, defining_op, find_ops
 from prepass.ir.targets.gfx942_reductions import ReductionLoops
 
@@ -48,7 +48,7 @@ def match_outer_reductions(function: ir.Operation) -> OuterReductions | None:
             raise NoMatch("the dispatch computes more than reductions and elementwise ops of one result", op)
         own = _known_loops(op, known)
         if own is not None:
-            known[op.results[0]] = tuple(own[ir.AffineDimExpr(dim).position] for dim in indexing_maps(op)[-1].results)
+            known[op.results[0]] = tuple(own[loop] for loop in loop_positions(indexing_maps(op)[-1]))
         if any(computes(use.owner.operation) for use in op.results[0].uses):
             continue  # Its lanes are those of the op that reads it.
         if own is None:
@@ -71,7 +71,7 @@ def _order(op: ir.Operation) -> tuple[int, ...] | None:
     """The loops in the order of the operand whose outermost dim is reduced."""
     for map_ in _input_maps(op):
         if map_.is_permutation and len(map_.results):
-            order = _positions(map_)
+            order = tuple(loop_positions(map_))
             if order[0] in _reduced(op):
                 return order
     return None
@@ -95,7 +95,7 @@ def _read_loops(op: ir.Operation) -> ReductionLoops:
     if not _combines(op):
         raise NoMatch("it is not one sum, maximum or minimum", op)
     for map_ in _input_maps(op):
-        if not map_.is_permutation and not (map_.is_projected_permutation and reduced.isdisjoint(_positions(map_))):
+        if not map_.is_permutation and not (map_.is_projected_permutation and reduced.isdisjoint(loop_positions(map_))):
             raise NoMatch("it reads an operand along some of the dims that it reduces", op)
     whole = [operand for operand, map_ in zip(op.operands, _input_maps(op), strict=False) if map_.is_permutation]
     return ReductionLoops(tuple(sizes), order, reduced, max(1, *map(element_bytes, whole)))
@@ -119,7 +119,8 @@ def _operand_dims(ops: list[ir.Operation]) -> dict[ir.Value, tuple[int, ...]]:
     for op in ops:
         maps = indexing_maps(op) or []
         for value, map_ in zip([*op.operands[: len(maps) - 1], op.results[0]], maps, strict=True):
-            if known.setdefault(value, _positions(map_)) != _positions(map_):
+            loops = tuple(loop_positions(map_))
+            if known.setdefault(value, loops) != loops:
                 raise NoMatch("the reductions of the dispatch are not over the same dims", op)
     return known
 
@@ -131,7 +132,7 @@ def _known_loops(op: ir.Operation, known: dict[ir.Value, tuple[int, ...]]) -> tu
     for operand, map_ in zip(op.operands, maps, strict=True):
         if not map_.is_projected_permutation:
             return None
-        for position, dim in zip(_positions(map_), known.get(operand, ()), strict=False):
+        for position, dim in zip(loop_positions(map_), known.get(operand, ()), strict=False):
             if loops[position] not in (None, dim):
                 return None
             loops[position] = dim
@@ -140,7 +141,3 @@ def _known_loops(op: ir.Operation, known: dict[ir.Value, tuple[int, ...]]) -> tu
 
 def _input_maps(op: ir.Operation) -> list[ir.AffineMap]:
     return (indexing_maps(op) or [])[: -len(op.results)]
-
-
-def _positions(map_: ir.AffineMap) -> tuple[int, ...]:
-    return tuple(ir.AffineDimExpr(result).position for result in map_.results)

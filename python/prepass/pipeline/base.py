@@ -21,7 +21,7 @@ from __future__ import annotations
 import enum
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, TypeVar
 
@@ -108,6 +108,13 @@ class PassContext:
                 raise RewriteLimit(op.operation)
             self.rewrites_left -= 1
         self._remark(RemarkKind.APPLIED, op, message)
+
+    def configured(self, op: ir.Operation, message: str, attributes: Mapping[str, ir.Attribute]) -> None:
+        """Record and count that the pass gives `op` a lowering config, and attach the attributes that are it."""
+        self.applied(op, message)
+        self.count("configured")
+        for name, attribute in attributes.items():
+            op.attributes[name] = attribute
 
     def missed(self, op: ir.Operation | ir.OpView, reason: str) -> None:
         """Record that the pass left `op` alone, and why."""

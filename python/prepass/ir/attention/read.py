@@ -8,7 +8,7 @@ import re
 
 from iree.compiler import ir
 
-from prepass.ir.expressions import element_type, tensor_sizes
+from prepass.ir.expressions import element_type, loop_positions, tensor_sizes
 from prepass.ir.match import NoMatch
 from prepass.ir.targets.attention_shape import AttentionShape
 
@@ -74,7 +74,7 @@ def read_attention_shape(op: ir.Operation) -> AttentionShape:
 def _positions(affine_map: ir.AffineMap, op: ir.Operation) -> list[int]:
     if not affine_map.is_projected_permutation:
         raise NoMatch("an indexing map is not a projected permutation", op)
-    return [ir.AffineDimExpr(expr).position for expr in affine_map.results]
+    return loop_positions(affine_map)
 
 
 def _extents(operands: list[ir.Value], dims: list[list[int]], loops: int) -> list[int | None]:

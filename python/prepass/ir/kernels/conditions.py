@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from iree.compiler import ir
 from iree.compiler.dialects import linalg
 
-from prepass.ir.expressions import as_constant, element_type, indexing_maps, scalar_expr
+from prepass.ir.expressions import as_constant, element_type, indexing_maps, loop_positions, scalar_expr
 from prepass.ir.match import NoMatch, defining_op, find_ops
 
 # What gives a kernel a view of memory, not something that is computed for it.
@@ -50,7 +50,7 @@ def check_matmul_loops(op: ir.Operation) -> None:
         [2],
     ]:
         raise NoMatch("the loops are not M, N and K, in this order", op)
-    layouts = [[ir.AffineDimExpr(expr).position for expr in map_.results] for map_ in maps]
+    layouts = [loop_positions(map_) for map_ in maps]
     if layouts != [[0, 2], [1, 2], [0, 1]]:
         raise NoMatch("K is not innermost in both operands", op)
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from iree.compiler import ir
 
 from prepass.ir.emit import index_constant
+from prepass.ir.expressions import loop_positions
 from prepass.ir.match import find_ops
 from prepass.ir.unit_dims.loops import ATTENTION, UnitLoops
 from prepass.ir.unit_dims.views import with_dims, without_dims
@@ -77,7 +78,7 @@ def _name_and_attributes(found: UnitLoops, maps: Sequence[ir.AffineMap]) -> tupl
     if op.name == ATTENTION:
         return op.name, {**attributes, "indexing_maps": map_attribute}
     if op.name == "linalg.transpose":
-        places = [ir.AffineDimExpr(expr).position for expr in maps[0].results]
+        places = loop_positions(maps[0])
         permutation = ir.DenseI64ArrayAttr.get([places.index(dim) for dim in range(len(places))])
         return op.name, {**attributes, "permutation": permutation}
     if op.name in _MATMULS.values() and (name := _matmul_name(maps)):
@@ -88,7 +89,7 @@ def _name_and_attributes(found: UnitLoops, maps: Sequence[ir.AffineMap]) -> tupl
 def _matmul_name(maps: Sequence[ir.AffineMap]) -> str | None:
     """The named op for these maps, which may read the operands transposed."""
     any_order = {tuple(map(frozenset, known)): name for known, name in _MATMULS.items()}
-    dims = tuple(frozenset(ir.AffineDimExpr(expr).position for expr in map_.results) for map_ in maps)
+    dims = tuple(frozenset(loop_positions(map_)) for map_ in maps)
     return any_order.get(dims)
 
 
