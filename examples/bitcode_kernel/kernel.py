@@ -16,7 +16,6 @@ from pathlib import Path
 from iree.compiler import ir
 
 from prepass import PrepassError
-from prepass.ir.expressions import element_type, loop_sizes
 from prepass.ir.kernels import CONTRACTION, Example, Kernel, KernelDescription, KernelUse
 from prepass.ir.kernels.builders import (
     Insertion,
@@ -32,16 +31,8 @@ from prepass.ir.kernels.builders import (
     tensor_ukernel,
     threads,
 )
-from prepass.ir.kernels.conditions import (
-    check_alone,
-    check_element_types,
-    check_in_memory,
-    check_matmul_loops,
-    check_multiple,
-    check_zero_init,
-)
+from prepass.ir.kernels.conditions import check_matmul
 from prepass.ir.kernels.config import bitcode, compilation_info
-from prepass.ir.match import NoMatch
 from prepass.ir.targets import Target
 
 BITCODE = Path(__file__).with_name("matmul.bc")
@@ -88,15 +79,7 @@ class BitcodeMatmul(Kernel):
 
     def match(self, op: ir.Operation, target: Target) -> KernelUse:
         """The conditions of the description."""
-        check_matmul_loops(op)
-        check_element_types(op, (0, 1), ("f16",))
-        if str(element_type(op.results[0])) != "f32":
-            raise NoMatch("the sums are not f32", op)
-        for name, size, multiple in zip("MNK", loop_sizes(op), (TILE, TILE, TERMS), strict=True):
-            check_multiple(op, name, size, multiple)
-        check_zero_init(op)
-        check_in_memory(op, (0, 1))
-        check_alone(op)
+        check_matmul(op, ("f16",), (TILE, TILE, TERMS))
         objects = (bitcode(BITCODE.name, _contents()),)
         return KernelUse(FUNCTION, compilation_info([TILE, TILE, 0], WORK_ITEMS), build, objects=objects)
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 from iree.compiler import ir
 
-from prepass.ir.expressions import element_type, loop_sizes
 from prepass.ir.kernels import CONTRACTION, Example, ExpectedFigures, Kernel, KernelDescription, KernelUse
 from prepass.ir.kernels.builders import (
     Insertion,
@@ -32,16 +31,8 @@ from prepass.ir.kernels.builders import (
     threads,
     vector_type,
 )
-from prepass.ir.kernels.conditions import (
-    check_alone,
-    check_element_types,
-    check_in_memory,
-    check_matmul_loops,
-    check_multiple,
-    check_zero_init,
-)
+from prepass.ir.kernels.conditions import check_matmul
 from prepass.ir.kernels.config import compilation_info
-from prepass.ir.match import NoMatch
 from prepass.ir.targets import Target
 
 _WAVES, _LANES = 4, 64
@@ -83,17 +74,7 @@ class DirectMatmul(Kernel):
 
     def match(self, op: ir.Operation, target: Target) -> KernelUse:
         """See `Kernel.match`."""
-        check_matmul_loops(op)
-        element = check_element_types(op, (0, 1), tuple(_TYPES))
-        if str(element_type(op.results[0])) != "f32":
-            raise NoMatch("the sums are not f32", op)
-        rows, columns, terms = loop_sizes(op)
-        check_multiple(op, "M", rows, _TILE)
-        check_multiple(op, "N", columns, _TILE)
-        check_multiple(op, "K", terms, _TERMS)
-        check_zero_init(op)
-        check_in_memory(op, (0, 1))
-        check_alone(op)
+        element = check_matmul(op, tuple(_TYPES), (_TILE, _TILE, _TERMS))
         function = f"prepass_direct_matmul_{element}"
         info = compilation_info([_TILE, _TILE, 0], _WAVES * _LANES)
         return KernelUse(function, info, functools.partial(_build, function, element))

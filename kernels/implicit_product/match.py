@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from iree.compiler import ir
 
 from prepass.ir.exact import scalar_constant
-from prepass.ir.kernels.conditions import check_alone, check_element_types
+from prepass.ir.kernels.conditions import check_alone, check_element_types, check_f32_sums
 from prepass.ir.layout.bodies import body_ops
 from prepass.ir.match import NoMatch, defining_op
 from prepass.ir.padding.read import pad_number
@@ -68,8 +68,7 @@ def read_dispatch(convolution: ir.Operation) -> Dispatch:
     """The dispatch of a convolution. Raises NoMatch."""
     check_alone(convolution)
     element = check_element_types(convolution, (_IMAGE, _FILTER), ("f16", "bf16"))
-    if str(ir.ShapedType(convolution.results[0].type).element_type) != "f32":
-        raise NoMatch("the sums are not f32", convolution)
+    check_f32_sums(convolution)
     _check_product(convolution)
     image, low = _read_image(convolution)
     filters = loaded_view(convolution.operands[_FILTER])

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from iree.compiler import ir
 from iree.compiler.dialects import linalg
 
-from prepass.ir.expressions import as_constant, element_type, indexing_maps, loop_positions, scalar_expr
+from prepass.ir.expressions import as_constant, element_type, indexing_maps, loop_positions, loop_sizes, scalar_expr
 from prepass.ir.match import NoMatch, defining_op, find_ops
 
 # What gives a kernel a view of memory, not something that is computed for it.
@@ -38,7 +38,7 @@ def check_multiple(op: ir.Operation, name: str, size: int | None, multiple: int)
     return size
 
 
-def check_matmul_loops(op: ir.Operation) -> None:
+def _check_matmul_loops(op: ir.Operation) -> None:
     """The loops are M, N and K, in this order, and K is innermost in both operands."""
     dimensions = linalg.infer_contraction_dimensions(op)
     maps = indexing_maps(op)
@@ -53,6 +53,30 @@ def check_matmul_loops(op: ir.Operation) -> None:
     layouts = [loop_positions(map_) for map_ in maps]
     if layouts != [[0, 2], [1, 2], [0, 1]]:
         raise NoMatch("K is not innermost in both operands", op)
+
+
+def check_f32_sums(op: ir.Operation) -> None:
+    """The result is f32."""
+    if str(element_type(op.results[0])) != "f32":
+        raise NoMatch("the sums are not f32", op)
+
+
+def check_matmul(op: ir.Operation, types: Sequence[str], multiples: Sequence[int]) -> str:
+    """A product of M×K by N×K on its own, from memory, with sums in f32 that start from zero.
+
+    Args:
+      types: Of the operands; the one that they have is returned.
+      multiples: What M, N and K are to be multiples of.
+    """
+    _check_matmul_loops(op)
+    element = check_element_types(op, (0, 1), types)
+    check_f32_sums(op)
+    for name, size, multiple in zip("MNK", loop_sizes(op), multiples, strict=True):
+        check_multiple(op, name, size, multiple)
+    check_zero_init(op)
+    check_in_memory(op, (0, 1))
+    check_alone(op)
+    return element
 
 
 def check_zero_init(op: ir.Operation) -> None:
