@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -284,8 +284,3 @@ CASES = [
     ConvCase("depthwise_bias_silu", **DEPTHWISE, after=("bias", "silu")),
     ConvCase("dynamic_norm_bias", before=("groupnorm", "silu"), after=("bias",), dynamic="nhw"),
 ]
-
-
-def with_layout(case: ConvCase, layout: dict[str, str]) -> ConvCase:
-    """The same in another layout."""
-    return replace(case, **layout)

@@ -119,17 +119,6 @@ def flushed(bits: int, kind: str) -> int:
     return bits if exponent else bits & 1 << (exponent_bits + fraction_bits)
 
 
-def ulps(a: int, b: int, kind: str) -> int:
-    """How many numbers apart two are that have one sign."""
-    return abs(ordinal(a, kind) - ordinal(b, kind))
-
-
-def ordinal(bits: int, kind: str) -> int:
-    """The position of a number among all of its type."""
-    magnitude = bits & (1 << (size(kind) - 1)) - 1
-    return -magnitude if bits >> (size(kind) - 1) else magnitude
-
-
 def signed(bits: int, width: int) -> int:
     """The low bits as a signed number."""
     bits &= (1 << width) - 1

@@ -16,7 +16,6 @@ from iree.compiler import ir
 from prepass.ir.attention.read import operand_maps
 from prepass.ir.elementwise import CASTS
 from prepass.ir.expressions import indexing_maps, loop_sizes
-from prepass.ir.match import defining_op
 
 ATTENTION = ("iree_linalg_ext.attention", "iree_linalg_ext.online_attention")
 GATHER = "iree_linalg_ext.gather"
@@ -93,15 +92,6 @@ def tensor_bytes(shaped: ir.Type) -> int:
     return (element_count(shaped)[0] * element_bits(shaped.element_type) + 7) // 8
 
 
-def op_cost(op: ir.Operation) -> Cost:
-    """The cost of one op on tensors, if it were a dispatch of its own: inputs are read and results written."""
-    matrix, vector = op_flops(op)
-    read = sum(_operand_bytes(op, number) for number in range(len(op.operands))) + captured_bytes(op)
-    written = sum(tensor_bytes(result.type) for result in op.results)
-    types = [value.type for value in (*op.operands, *op.results)]
-    return Cost(read, written, matrix, vector, all(element_count(type_)[1] for type_ in types))
-
-
 def op_flops(op: ir.Operation) -> tuple[int, int]:
     """The operations of an op: those that matrix units can do, and others."""
     if op.name in ATTENTION:
@@ -164,26 +154,6 @@ def captured_bytes(op: ir.Operation) -> int:
 
 def _read_elements(table: ir.Type, count: int) -> int:
     return min(tensor_bytes(table), count * element_bits(ir.RankedTensorType(table).element_type) // 8)
-
-
-def _operand_bytes(op: ir.Operation, number: int) -> int:
-    value = op.operands[number]
-    first_init = len(op.operands) - len(op.results)
-    if op.name.startswith(("linalg.", "iree_linalg_ext.")) and number >= first_init and not _reads_init(op, number):
-        return 0
-    if op.name == GATHER and number == 0:
-        return tensor_bytes(op.results[0].type)
-    if op.name in ("tensor.extract_slice", "tensor.extract"):
-        return tensor_bytes(op.results[0].type)
-    return tensor_bytes(value.type)
-
-
-def _reads_init(op: ir.Operation, number: int) -> bool:
-    """Whether an op reads what is in one of its inits."""
-    init = defining_op(op.operands[number])
-    if init is not None and init.name in ("tensor.empty", "linalg.fill"):
-        return False
-    return is_structured(op) and next(iter(op.regions[0].blocks[0].arguments[number].uses), None) is not None
 
 
 def _attention_flops(op: ir.Operation) -> tuple[int, int]:
