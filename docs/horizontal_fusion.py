@@ -13,14 +13,12 @@ writes the table of horizontal-fusion.md anew; names of cases as arguments print
 from __future__ import annotations
 
 import argparse
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import prepass
-from prepass.amdgpu.assembly import read_kernels
-from prepass.amdgpu.figures import KernelFigures, kernel_figures
+from prepass.amdgpu.figures import KernelFigures
+from prepass.amdgpu.inputs import compile_to_assembly
 from prepass.checking.statistics import ProgramStatistics
 
 PAGE = Path(__file__).parent / "horizontal-fusion.md"
@@ -217,11 +215,8 @@ CASES: dict[str, Callable[[], str]] = {
 def row(name: str, level: str, pipeline: str | None) -> str:
     """A row of the table."""
     statistics = ProgramStatistics()
-    with tempfile.TemporaryDirectory() as directory:
-        flags = (*FLAGS, f"--iree-opt-level={level}", f"--iree-hal-dump-executable-intermediates-to={directory}")
-        prepass.compile(CASES[name](), pipeline=pipeline, flags=flags, hooks=statistics.hooks)
-        files = sorted(Path(directory).glob("*.rocmasm"))
-        kernels = [kernel_figures(kernel, "gfx942") for file in files for kernel in read_kernels(file.read_text())]
+    flags = (*FLAGS, f"--iree-opt-level={level}")
+    kernels = compile_to_assembly(CASES[name](), pipeline=pipeline, flags=flags, hooks=statistics.hooks)
     products = [_ratio(kernel) for kernel in kernels if _is_product(kernel)]
     scalar_reads = [str(kernel.counts.names["ds_read_u16"]) for kernel in kernels if "attention" in kernel.name]
     cells = [

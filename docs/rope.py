@@ -11,14 +11,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-import tempfile
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-import prepass
 from prepass.amdgpu.figures import KernelFigures
-from prepass.amdgpu.inputs import read_assembly
+from prepass.amdgpu.inputs import compile_to_assembly
 from prepass.amdgpu.opcodes import Kind
 from prepass.checking.statistics import ProgramStatistics
 
@@ -141,12 +139,8 @@ class Program:
 def compile_program(source: str, pipeline: str | None, level: str) -> Program:
     """A module compiled for gfx942."""
     statistics = ProgramStatistics()
-    with tempfile.TemporaryDirectory(prefix="prepass-rope-") as directory:
-        dump = f"--iree-hal-dump-executable-intermediates-to={directory}"
-        flags = (*FLAGS, f"--iree-opt-level={level}", dump)
-        prepass.compile(source, pipeline=pipeline, flags=flags, hooks=statistics.hooks)
-        files = sorted(Path(directory).glob("*.rocmasm"))
-        kernels = [kernel for file in files for kernel in read_assembly(file.read_text())]
+    flags = (*FLAGS, f"--iree-opt-level={level}")
+    kernels = compile_to_assembly(source, pipeline=pipeline, flags=flags, hooks=statistics.hooks)
     return Program(statistics.dispatches, kernels)
 
 

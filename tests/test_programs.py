@@ -2,6 +2,7 @@
 """The programs, run as a user runs them: outputs, exit codes, one line for each mistake."""
 
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -273,3 +274,13 @@ def test_compile_without_prepass_matches_on_the_corpus(path, flags, program, tmp
     assert first.returncode == second.returncode
     if second.returncode == 0:
         assert ours.read_bytes() == stock.read_bytes()
+
+
+@pytest.mark.parametrize("module", ["prepass", "prepass.tools.compile", "prepass.tools.opt"])
+def test_programs_start_without_what_they_may_not_need(module):
+    code = f"import {module}, sys; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    # The definitions of all linalg ops take as long to load as the rest.
+    late = ("iree.compiler.dialects.linalg", "prepass.analysis", "prepass.tuning", "distributed", "torch")
+    assert module in loaded
+    assert [name for name in late if name in loaded] == []

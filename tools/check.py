@@ -21,13 +21,14 @@ from prepass.compiler.api import TABLE_FLAG
 from prepass.compiler.flags import CommandLine
 from prepass.compiler.library import PHASES
 from prepass.errors import PrepassError
-from prepass.ir.targets.devices import compile_flags
+from prepass.ir.targets.devices import DEVICE_FLAGS, compile_flags, flag_name
 from prepass.ir.targets.tuning_table import read_tuning_table
 from prepass.tools.common import (
     COMPILE_FLAGS,
     HOW_TO_COMPILE_HELP,
     LOAD_HELP,
     PIPELINE_FLAGS,
+    PIPELINE_HELP,
     check_input,
     check_output,
     load_files,
@@ -39,7 +40,6 @@ from prepass.tools.common import (
 
 PROGRAM = "prepass-check"
 
-_DEVICE_FLAGS = ("iree-hal-target-device", "iree-hal-target-backends")
 _FLAGS = {
     **dict.fromkeys(PIPELINE_FLAGS, True),
     "rewrite-for": True,
@@ -64,8 +64,7 @@ they differ, find the first pass and the first op that make them differ, and wri
 USAGE: {PROGRAM} [options] <input .mlir or .mlirbc file>
 
 OPTIONS:
-  --pipeline=<text>              Run in the preprocessing phase: 'builtin.module(...)';
-                                 --iree-preprocessing-pass-pipeline is the same
+{PIPELINE_HELP}
   --rewrite-for=gfx942           Let preprocessing passes rewrite as for another target; code is for the CPU still
   --compile-from=<phase>         The phase that the input has been through already
   --function=<name>              The function to call, when there are several
@@ -138,8 +137,8 @@ def _table(command_line: CommandLine) -> str:
 
 def _with_target(flags: Sequence[str]) -> list[str]:
     """Flags with those for this machine's CPU where they choose no target."""
-    names = {flag.lstrip("-").partition("=")[0] for flag in flags}
-    return [*(compile_flags("local-task") if names.isdisjoint(_DEVICE_FLAGS) else ()), *flags]
+    names = {flag_name(flag) for flag in flags}
+    return [*(compile_flags("local-task") if names.isdisjoint(DEVICE_FLAGS) else ()), *flags]
 
 
 def _inputs(command_line: CommandLine) -> Inputs:

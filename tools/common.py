@@ -47,6 +47,9 @@ COMPILE_FLAGS_HELP = PREPASS_FLAGS_HELP + HOW_TO_COMPILE_HELP
 
 # Where programs that do more than compile take a pipeline; the second name is iree-compile's.
 PIPELINE_FLAGS = ("pipeline", "iree-preprocessing-pass-pipeline")
+PIPELINE_HELP = """\
+  --pipeline=<text>              Run in the preprocessing phase: 'builtin.module(...)';
+                                 --iree-preprocessing-pass-pipeline is the same"""
 
 _REMARK_KINDS = {
     "none": frozenset[RemarkKind](),

@@ -22,12 +22,13 @@ from prepass.compiler.library import (
     setup_remarks,
 )
 from prepass.errors import PrepassError
-from prepass.ir.targets.tuning_table import read_tuning_table
+from prepass.ir.targets.devices import flag_name
 from prepass.pipeline.base import PREPROCESSING
 from prepass.pipeline.kernels import parse_kernels, resolve_with_kernels
 from prepass.pipeline.manager import Instrumentation
 from prepass.pipeline.registry import default_registry
 from prepass.pipeline.resolve import ROOT, Nest, mentions_prepass, resolve_pipeline
+from prepass.pipeline.tuned import read_table
 from prepass.tools.common import (
     COMPILE_FLAGS,
     COMPILE_FLAGS_HELP,
@@ -99,7 +100,7 @@ def _main(arguments: list[str]) -> int:
     command_line.rest[:0] = flags
     if command_line.last(TABLE_FLAG):
         # Its mistakes come before anything is compiled.
-        read_tuning_table(command_line.last(TABLE_FLAG))
+        read_table(command_line.last(TABLE_FLAG))
     kernels = command_line.last(_KERNELS) or None
     if not _runs_here(command_line, pipeline, kernels):
         return become_stock(STOCK, [*flags, *arguments])
@@ -206,7 +207,7 @@ class _Driver:
 
 def _instrumentation(command_line: CommandLine) -> Instrumentation:
     """The reports that the compiler's own pass managers make, for ours too."""
-    given = {flag.lstrip("-").partition("=")[0] for flag in command_line.rest}
+    given = {flag_name(flag) for flag in command_line.rest}
     wanted = {field: flag in given for field, flag in _REPORTS.items()}
     return Instrumentation(**wanted, verify=command_line.switch("verify", True))
 

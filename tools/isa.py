@@ -28,6 +28,7 @@ from prepass.tools.common import (
     COMPILE_FLAGS,
     COMPILE_FLAGS_HELP,
     PIPELINE_FLAGS,
+    PIPELINE_HELP,
     check_input,
     load_files,
     one_input,
@@ -71,8 +72,7 @@ OPTIONS:
   --compare                      Show two inputs, or two ways to compile one, side by side
   --flags-a=<flags>              More flags for A, --pipeline among them, in one string
   --flags-b=<flags>              The same for B
-  --pipeline=<text>              Run in the preprocessing phase: 'builtin.module(...)';
-                                 --iree-preprocessing-pass-pipeline is the same
+{PIPELINE_HELP}
   --kernel=<glob>                Only kernels whose name matches; may be given several times
   --sort=<metric>                The most of a metric first; with --compare of B's
   --all                          Every kernel and every difference in full

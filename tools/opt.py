@@ -15,6 +15,7 @@ from prepass.compiler.compilation import Compilation
 from prepass.compiler.flags import CommandLine, split_command_line
 from prepass.compiler.library import new_session, set_process_flags
 from prepass.errors import CompileError, PrepassError
+from prepass.ir.targets.devices import flag_name
 from prepass.pipeline.base import RemarkHandler
 from prepass.pipeline.manager import Instrumentation
 from prepass.pipeline.registry import default_registry
@@ -126,7 +127,7 @@ def _check(command_line: CommandLine) -> None:
     if len(command_line.positional) > 1:
         raise PrepassError(f"expected one input file, got {len(command_line.positional)}")
     for flag in command_line.rest:
-        name = flag.lstrip("-").partition("=")[0]
+        name = flag_name(flag)
         if name in _UNSUPPORTED:
             raise PrepassError(f"--{name} is not supported; see --help for what is")
     if command_line.positional:

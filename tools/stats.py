@@ -20,6 +20,7 @@ from prepass.tools.common import (
     COMPILE_FLAGS,
     COMPILE_FLAGS_HELP,
     PIPELINE_FLAGS,
+    PIPELINE_HELP,
     check_input,
     check_output,
     load_files,
@@ -52,8 +53,7 @@ OVERVIEW: count a program's dispatches, memory and traffic, and estimate its roo
 USAGE: {PROGRAM} [options] <input .mlir or .mlirbc file, or '-' for stdin>
 
 OPTIONS:
-  --pipeline=<text>              Run in the preprocessing phase: 'builtin.module(...)';
-                                 --iree-preprocessing-pass-pipeline is the same
+{PIPELINE_HELP}
   --all                          Each dispatch with its traffic, and where in the source it comes from
   --json                         As JSON
   --baseline=<file>              Compare with what was kept: exit code 1, and the new dispatches, when there are

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress, TimeRemainingColumn
 
 from prepass.amdgpu.inputs import with_target
+from prepass.compiler.api import TABLE_FLAG
 from prepass.compiler.flags import CommandLine
 from prepass.errors import PrepassError
 from prepass.ir.targets.tuning_table import TARGETS, TuningTable, read_tuning_table
@@ -23,6 +24,7 @@ from prepass.tools.common import (
     COMPILE_FLAGS,
     COMPILE_FLAGS_HELP,
     PIPELINE_FLAGS,
+    PIPELINE_HELP,
     check_input,
     check_output,
     load_files,
@@ -82,8 +84,7 @@ OPTIONS:
   --benchmarks=<directory>       Write the best as programs to measure on a GPU, with inputs and commands
   --top=<n>                      So many of each op (default: 3)
   --list                         Show the ops, and compile no more
-  --pipeline=<text>              Run in the preprocessing phase: 'builtin.module(...)';
-                                 --iree-preprocessing-pass-pipeline is the same
+{PIPELINE_HELP}
 {COMPILE_FLAGS_HELP}
 All other options go to iree-compile. Without a target, the program is compiled for gfx942.
 """
@@ -97,8 +98,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _main(arguments: list[str]) -> int:
     command_line = read_command_line(arguments, _FLAGS, _HELP, "iree-compile")
     one_input(command_line, "input file or op")
-    if command_line.last("prepass-tuning-table"):
-        raise PrepassError("--prepass-tuning-table is for programs that use a table; -o says where this one goes")
+    if command_line.last(TABLE_FLAG):
+        raise PrepassError(f"--{TABLE_FLAG} is for programs that use a table; -o says where this one goes")
     numbers = {name: _positive(command_line, name, default) for name, default in _NUMBERS.items()}
     path = command_line.last("o", "tuning.json")
     load_files(command_line)

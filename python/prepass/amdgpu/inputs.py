@@ -16,8 +16,12 @@ from prepass.compiler.api import VMFB_MAGICS, compile
 from prepass.compiler.compilation import Hook
 from prepass.errors import PrepassError
 from prepass.ir.parse import ModuleSource, read_module
+from prepass.ir.targets.devices import DEVICE_FLAGS, flag_name
 from prepass.pipeline.base import RemarkHandler
 from prepass.pipeline.builder import Pipeline
+
+# Takes a directory.
+DUMP_FLAG = "--iree-hal-dump-executable-intermediates-to="
 
 # What clang makes of code objects for several GPUs.
 _BUNDLE_MAGIC = b"__CLANG_OFFLOAD_BUNDLE__"
@@ -26,8 +30,7 @@ _TARGET = re.compile(r'^\s*\.amdgcn_target\s+"[^"]*?(gfx\w+)', re.MULTILINE)
 _ASSEMBLY = re.compile(rb"^\s*\.amd(gcn_target|hsa_kernel)\b", re.MULTILINE)
 _ASSEMBLY_SUFFIXES = (".rocmasm", ".s")
 _MACHINE_CODE_SUFFIXES = (".hsaco", ".co")
-_DEVICE_FLAGS = ("iree-hal-target-device", "iree-hal-target-backends")
-_DEFAULT_FLAGS = ((_DEVICE_FLAGS, "--iree-hal-target-device=hip"), (("iree-rocm-target",), "--iree-rocm-target=gfx942"))
+_DEFAULT_FLAGS = ((DEVICE_FLAGS, "--iree-hal-target-device=hip"), (("iree-rocm-target",), "--iree-rocm-target=gfx942"))
 
 
 @dataclass(frozen=True)
@@ -99,28 +102,24 @@ def compile_to_assembly(
 ) -> list[KernelFigures]:
     """Compile a module for an AMD GPU and read its kernels. Arguments as for `prepass.compile`."""
     with tempfile.TemporaryDirectory(prefix="prepass-isa-") as directory:
-        dump = f"--iree-hal-dump-executable-intermediates-to={directory}"
         compile(
             source,
             pipeline=pipeline,
             preset=preset,
             kernels=kernels,
-            flags=[*flags, dump],
+            flags=[*flags, DUMP_FLAG + directory],
             hooks=hooks,
             on_remark=on_remark,
             start=start,
             tuning_table=tuning_table,
         )
-        # By the number of the dispatch: the second before the tenth.
-        files = sorted(
-            Path(directory).glob("*.rocmasm"), key=lambda path: [int(n) for n in re.findall(r"\d+", path.name)]
-        )
-        return [figures for file in files for figures in read_assembly(file.read_text())]
+        return [figures for text in read_dump(directory) for figures in read_assembly(text)]
 
 
-def _dispatch_numbers(file: Path) -> list[int]:
-    """For sorting: the second dispatch before the tenth."""
-    return [int(number) for number in re.findall(r"\d+", file.name)]
+def read_dump(directory: str | Path) -> list[str]:
+    """The assembly that a compilation with `DUMP_FLAG` has written, the second dispatch before the tenth."""
+    files = sorted(Path(directory).glob("*.rocmasm"), key=lambda file: [int(n) for n in re.findall(r"\d+", file.name)])
+    return [file.read_text() for file in files]
 
 
 def _is_compiled(contents: bytes, name: str) -> bool:
@@ -141,6 +140,6 @@ def _read_compiled(contents: bytes, name: str) -> list[KernelFigures]:
 
 def with_target(flags: Sequence[str]) -> list[str]:
     """Flags of iree-compile, with those for gfx942 before them where they choose no device or architecture."""
-    given = {flag.lstrip("-").partition("=")[0] for flag in flags}
+    given = {flag_name(flag) for flag in flags}
     missing = [default for names, default in _DEFAULT_FLAGS if given.isdisjoint(names)]
     return [*missing, *flags]

@@ -16,12 +16,12 @@ from prepass.compiler.compilation import Compilation, Hook
 from prepass.compiler.library import PHASES, new_session
 from prepass.errors import CompileError, PrepassError
 from prepass.ir.parse import ModuleSource, read_module
-from prepass.ir.targets.tuning_table import read_tuning_table
 from prepass.pipeline.base import RemarkHandler
 from prepass.pipeline.builder import Pipeline
 from prepass.pipeline.kernels import parse_kernels, resolve_with_kernels
 from prepass.pipeline.registry import default_registry
 from prepass.pipeline.resolve import ROOT, Nest
+from prepass.pipeline.tuned import read_table
 
 TABLE_FLAG = "prepass-tuning-table"
 # A .vmfb is a zip archive around a flatbuffer, or with some flags the flatbuffer alone.
@@ -135,7 +135,7 @@ class _Request:
             flags = [*named.flags_beside(flags), *flags]
         if table is not None:
             # Read here as well, so that its mistakes come before anything is compiled.
-            read_tuning_table(table)
+            read_table(table)
         return cls(contents, name, text, kernels, tuple(flags), start, str(table or ""))
 
     def advance(

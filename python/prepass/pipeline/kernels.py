@@ -5,16 +5,19 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from iree.compiler import ir
 
 from prepass.errors import PrepassError, did_you_mean
 from prepass.ir.kernels.kernel import Kernel
 from prepass.ir.records import plain
-from prepass.ir.targets.tuning_table import Choice
 from prepass.pipeline.options import OptionError
 from prepass.pipeline.registry import default_registry
 from prepass.pipeline.resolve import ROOT, Element, Nest, PythonPass, resolve_pipeline
+
+if TYPE_CHECKING:
+    from prepass.ir.targets.tuning_table import Choice
 
 SELECT_KERNELS = "prepass-select-kernels"
 # `tuned` are those that a tuning table names.

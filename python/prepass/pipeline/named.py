@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from prepass.ir.targets.devices import DEVICE_FLAGS, flag_name
+
 
 @dataclass(frozen=True)
 class Step:
@@ -40,7 +42,6 @@ class Flag:
 ROCM = ("hip", "rocm", "amdgpu")
 # The device that runs what llvm-cpu compiles, and its name as a backend.
 CPU = ("local", "llvm-cpu")
-_DEVICE_FLAGS = ("iree-hal-target-device", "iree-hal-target-backends")
 
 
 @dataclass(frozen=True)
@@ -72,23 +73,18 @@ class NamedPipeline:
 
     def flags_beside(self, given: Sequence[str]) -> list[str]:
         """The flags of the pipeline for the devices that a user's flags name, without those that the user gives."""
-        names = {_flag_name(flag) for flag in given}
+        names = {flag_name(flag) for flag in given}
         devices = set(_devices(given))
         return [
             flag.text
             for flag in self.flags
-            if _flag_name(flag.text) not in names and (not flag.devices or devices & set(flag.devices))
+            if flag_name(flag.text) not in names and (not flag.devices or devices & set(flag.devices))
         ]
 
 
 def _devices(flags: Sequence[str]) -> Iterator[str]:
     """The names of devices in flags such as `--iree-hal-target-device=gpu=hip[0]`, the value in a flag or behind it."""
     for flag, following in zip(flags, [*flags[1:], ""], strict=False):
-        if _flag_name(flag) in _DEVICE_FLAGS:
+        if flag_name(flag) in DEVICE_FLAGS:
             _, equals, value = flag.partition("=")
             yield from re.findall(r"[\w-]+", value if equals else following)
-
-
-def _flag_name(flag: str) -> str:
-    # LLVM takes one dash or two.
-    return flag.lstrip("-").partition("=")[0]

@@ -14,6 +14,7 @@ from iree.compiler import ir
 from prepass.amdgpu.assembly import Kernel, read_kernels
 from prepass.amdgpu.code_object import read_code_object
 from prepass.amdgpu.data import read_data
+from prepass.amdgpu.inputs import DUMP_FLAG, read_dump
 from prepass.compiler.api import compile
 from prepass.compiler.compilation import Hook
 from prepass.compiler.runtime import find_function
@@ -66,20 +67,18 @@ def compile_program(
         hosts.append(read_host(module))
 
     with tempfile.TemporaryDirectory(prefix="prepass-simulator-") as directory:
-        dump = f"--iree-hal-dump-executable-intermediates-to={directory}"
         compile(
             source,
             pipeline=pipeline,
             preset=preset,
             kernels=kernels,
-            flags=[*FLAGS, *flags, dump],
+            flags=[*FLAGS, *flags, DUMP_FLAG + directory],
             hooks={**hooks, _TARGETS: read},
             start=start,
             on_remark=on_remark,
             tuning_table=tuning_table,
         )
-        files = sorted(Path(directory).glob("*.rocmasm"))
-        return DeviceProgram(hosts[0], tuple(file.read_text() for file in files))
+        return DeviceProgram(hosts[0], tuple(read_dump(directory)))
 
 
 def run_program(

@@ -5,6 +5,9 @@ from __future__ import annotations
 
 from prepass.errors import PrepassError
 
+# The flags that choose devices, the second by its former name.
+DEVICE_FLAGS = ("iree-hal-target-device", "iree-hal-target-backends")
+
 _LLVM_CPU = (
     "--iree-hal-target-device=local",
     "--iree-hal-local-target-device-backends=llvm-cpu",
@@ -12,6 +15,11 @@ _LLVM_CPU = (
 )
 # The GPU's architecture is not among the flags: nothing here can know it.
 _FLAGS = {"local-task": _LLVM_CPU, "local-sync": _LLVM_CPU, "hip": ("--iree-hal-target-device=hip",)}
+
+
+def flag_name(flag: str) -> str:
+    """The name of a flag such as `--iree-opt-level=O3`; LLVM takes one dash or two."""
+    return flag.lstrip("-").partition("=")[0]
 
 
 def compile_flags(device: str) -> tuple[str, ...]:
