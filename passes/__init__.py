@@ -14,6 +14,7 @@ PASSES: dict[str, str] = {
     "prepass-vectorize-lookups": "prepass.passes.vectorize_lookups:VectorizeLookupsPass",
     "prepass-canonicalize-rope": "prepass.passes.canonicalize_rope:CanonicalizeRopePass",
     "prepass-configure-attention": "prepass.passes.configure_attention:ConfigureAttentionPass",
+    "prepass-configure-convolutions": "prepass.passes.configure_convolutions:ConfigureConvolutionsPass",
     "prepass-configure-reductions": "prepass.passes.configure_reductions:ConfigureReductionsPass",
     "prepass-configure-rope": "prepass.passes.configure_rope:ConfigureRopePass",
     "prepass-decompose-attention": "prepass.passes.decompose_attention:DecomposeAttentionPass",

@@ -1,28 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Give convolutions with few output channels more of them, so that they use matrix instructions.
 
-The last convolution of a UNet has 4 output channels, that of a VAE 3. For gfx942 IREE computes up to 4 without MFMA,
-pixel by pixel; with 8 channels, of which half are cut off again, it uses MFMA. The filter is padded when the program is
-loaded, if it is a weight.
+For AMD's gfx9 GPUs IREE computes up to 4 without MFMA, pixel by pixel; with 8 channels, of which those that are not
+asked for are cut off again, it uses MFMA. The filter is padded when the program is loaded, if it is a weight.
 
 Before:
 
-    %conv = linalg.conv_2d_nhwc_fhwc ins(%x, %filter : tensor<2x66x66x320xf16>, tensor<4x3x3x320xf16>)
-        outs(%init : tensor<2x64x64x4xf32>) ...
+    %conv = linalg.conv_2d_nhwc_fhwc ins(%x, %filter : tensor<2x66x66x320xf16>, tensor<1x3x3x320xf16>)
+        outs(%init : tensor<2x64x64x1xf32>) ...
 
 After:
 
-    %padded = tensor.pad %filter low[0, 0, 0, 0] high[4, 0, 0, 0] { tensor.yield %zero : f16 }
-        : tensor<4x3x3x320xf16> to tensor<8x3x3x320xf16>
+    %padded = tensor.pad %filter low[0, 0, 0, 0] high[7, 0, 0, 0] { tensor.yield %zero : f16 }
+        : tensor<1x3x3x320xf16> to tensor<8x3x3x320xf16>
     %conv = linalg.conv_2d_nhwc_fhwc ins(%x, %padded : tensor<2x66x66x320xf16>, tensor<8x3x3x320xf16>)
         outs(%zeros : tensor<2x64x64x8xf32>) ...
-    %cut = tensor.extract_slice %conv[0, 0, 0, 0] [2, 64, 64, 4] [1, 1, 1, 1]
-        : tensor<2x64x64x8xf32> to tensor<2x64x64x4xf32>
+    %cut = tensor.extract_slice %conv[0, 0, 0, 0] [2, 64, 64, 1] [1, 1, 1, 1]
+        : tensor<2x64x64x8xf32> to tensor<2x64x64x1xf32>
     (%init is added to %cut, unless it is zeros)
 
 Left alone when
 
 - no target is known, or the target does not ask for more channels than there are;
+- the target is gfx942, and the convolution has windows and 2 to 4 output channels: `prepass-configure-convolutions` has
+  them padded within the kernel, once the channels are last;
 - fewer than 64 products are summed up for each result: there is little to gain;
 - the number of output channels, of input channels or of taps is dynamic;
 - it is none of the plain named convolutions.
@@ -46,10 +47,8 @@ from prepass.ir.match import NoMatch, defining_op, find_ops
 from prepass.ir.named_convolutions import LAYOUTS
 from prepass.ir.sums import build_like
 from prepass.ir.targets import Target
-from prepass.ir.targets.convolutions import padded_output_channels
+from prepass.ir.targets.convolutions import FEWEST_PRODUCTS, padded_output_channels, pads_within_kernel
 from prepass.pipeline.base import Pass, PassContext
-
-_FEWEST_PRODUCTS = 64
 
 
 def _match_padded_channels(op: ir.Operation, target: Target | None) -> int:
@@ -59,11 +58,14 @@ def _match_padded_channels(op: ir.Operation, target: Target | None) -> int:
     sizes = dict(zip(LAYOUTS[op.name][1], tensor_sizes(op.operands[1]), strict=True))
     if None in sizes.values():
         raise NoMatch("a size of the filter is dynamic", op)
-    channels = sizes.pop("f") or 0
+    channels, inputs = sizes.pop("f") or 0, sizes.pop("c") or 0
     padded = padded_output_channels(target, channels)
+    element = str(element_type(op.operands[1]))
+    if padded is not None and pads_within_kernel(target, channels, element, windows=max(sizes.values()) != 1):
+        raise NoMatch(f"the {channels} output channels are padded within the kernel", op)
     if padded is None:
         raise NoMatch(f"{target.name} does not ask for more than {channels} output channels", op)
-    if math.prod(size or 0 for size in sizes.values()) < _FEWEST_PRODUCTS:
+    if inputs * math.prod(size or 0 for size in sizes.values()) < FEWEST_PRODUCTS:
         raise NoMatch("few products are summed up for each result", op)
     return padded
 

@@ -72,7 +72,7 @@ class TransposeConvolutionsPass(Pass):
 
     name = "prepass-transpose-convolutions"
     dependent_dialects = ("arith", "iree_tensor_ext", "linalg", "tensor")
-    followed_by = ("prepass-configure-reductions",)
+    followed_by = ("prepass-configure-reductions", "prepass-configure-convolutions")
     filters: Literal["fhwc", "hwcf"] | None = option(
         None, help="Make all convolutions channels-last, filters in this order; none asks the target's table."
     )

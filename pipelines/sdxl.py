@@ -15,7 +15,7 @@ PIPELINE = NamedPipeline(
         Step("prepass-default", "What is safe on any model; it leaves convolutions as they are."),
         Step("prepass-decompose-transposed-convolutions", "Products with the zeros of spread inputs are not computed."),
         Step("prepass-unfold-patches", "Patches that do not overlap are rows of a matrix product."),
-        Step("prepass-pad-output-channels", "The last convolution uses matrix instructions too."),
+        Step("prepass-pad-output-channels", "Single output channels use matrix instructions too."),
         Step("prepass-fold-padding", "Padding stands right before its convolution, into which IREE fuses it."),
         Step("prepass-transpose-convolutions", "Convolutions read whole vectors of channels, and so do their norms."),
         Step("canonicalize", "Removes what only the former layout needed."),

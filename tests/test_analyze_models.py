@@ -32,7 +32,6 @@ MODELS = {
         "copied-padding": (29, 0),
         "f16-sums": (30, 0),
         "nchw-convolutions": (36, 0),
-        "small-convolutions": (1, 0),
     },
 }
 

@@ -36,14 +36,18 @@ def padded(source: str) -> str:
 
 
 def random_case(seed: int) -> ConvCase:
-    """1 to 4 output channels in any layout, with any stride."""
+    """One output channel, or up to 4 of single pixels, in any layout, with any stride."""
     rng = random.Random(seed)
     layout = rng.choice([{}, NHWC, FHWC, {"input": "ncw", "filter": "fcw", "output": "nfw"}])
-    sizes = (("n", rng.choice([1, 2])), ("c", rng.choice([32, 40])), ("f", rng.randint(1, 4)))
+    kernel, filters = rng.choice([(3, 1), (1, rng.randint(1, 4))])
+    sizes = (("n", rng.choice([1, 2])), ("c", rng.choice([64, 80])), ("f", filters))
     return ConvCase(
         f"out_{seed}",
         **layout,
         sizes=sizes,
+        kernel=kernel,
+        low=kernel // 2,
+        high=kernel // 2,
         stride=rng.choice([1, 2]),
         element=rng.choice(["f32", "f16", "bf16"]),
         constant=rng.random() < 0.5,
@@ -62,7 +66,7 @@ def test_results_stay_the_same(seed):
 
 
 def test_matrix_instructions_are_used():
-    case = ConvCase("out", **FHWC, sizes=(("c", 64), ("f", 4), ("h", 32), ("w", 32)), element="f16", constant=True)
+    case = ConvCase("out", **FHWC, sizes=(("c", 64), ("f", 1), ("h", 32), ("w", 32)), element="f16", constant=True)
     stock = compile_to_assembly(case.module(), flags=GFX942)
     ours = compile_to_assembly(case.module(), pipeline=PIPELINE, flags=GFX942)
     assert not any(kernel.counts.mfmas for kernel in stock)

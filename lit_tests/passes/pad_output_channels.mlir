@@ -15,32 +15,45 @@
 
 // NOTARGET: missed: no target is known
 
-// The batch and the image are dynamic; the convolution adds to a tensor.
+// Of one channel. The batch and the image are dynamic; the convolution adds to a tensor.
 
 // REMARK: applied: computes 8 output channels, for matrix instructions
 // CHECK-LABEL: util.func public @last(
-// CHECK: %[[W:.+]] = tensor.pad %{{.+}} low[0, 0, 0, 0] high[4, 0, 0, 0]
+// CHECK: %[[W:.+]] = tensor.pad %{{.+}} low[0, 0, 0, 0] high[7, 0, 0, 0]
 // CHECK: %[[C:.+]] = linalg.conv_2d_nhwc_fhwc ins(%{{.+}}, %[[W]] : tensor<?x?x66x320xf16>, tensor<8x3x3x320xf16>) outs(%{{.+}} : tensor<?x?x64x8xf32>)
-// CHECK: %[[S:.+]] = tensor.extract_slice %[[C]][0, 0, 0, 0] [%{{.+}}, %{{.+}}, 64, 4]
-// CHECK: linalg.generic {{.*}} ins(%[[S]], %{{.+}} : tensor<?x?x64x4xf32>, tensor<?x?x64x4xf32>)
-func.func @last(%x: tensor<?x?x66x320xf16>, %w: tensor<4x3x3x320xf16>, %init: tensor<?x?x64x4xf32>) -> tensor<?x?x64x4xf32> {
-  %conv = linalg.conv_2d_nhwc_fhwc ins(%x, %w : tensor<?x?x66x320xf16>, tensor<4x3x3x320xf16>) outs(%init : tensor<?x?x64x4xf32>) -> tensor<?x?x64x4xf32>
-  return %conv : tensor<?x?x64x4xf32>
+// CHECK: tensor.extract_slice %[[C]][0, 0, 0, 0] [%{{.+}}, %{{.+}}, 64, 1]
+// CHECK: linalg.generic
+// CHECK: arith.addf
+func.func @last(%x: tensor<?x?x66x320xf16>, %w: tensor<1x3x3x320xf16>, %init: tensor<?x?x64x1xf32>) -> tensor<?x?x64x1xf32> {
+  %conv = linalg.conv_2d_nhwc_fhwc ins(%x, %w : tensor<?x?x66x320xf16>, tensor<1x3x3x320xf16>) outs(%init : tensor<?x?x64x1xf32>) -> tensor<?x?x64x1xf32>
+  return %conv : tensor<?x?x64x1xf32>
 }
 
 // -----
+
+// Three channels of single pixels.
 
 // REMARK: applied: computes 8 output channels, for matrix instructions
 // CHECK-LABEL: util.func public @first(
 // CHECK: tensor.pad %{{.+}} low[0, 0, 0, 0] high[5, 0, 0, 0]
 // CHECK: linalg.conv_2d_nchw_fchw {{.*}} tensor<2x8x32x32xf32>
 // CHECK: tensor.extract_slice {{.*}} [2, 3, 32, 32]
-func.func @first(%x: tensor<2x128x65x65xf16>, %w: tensor<3x128x3x3xf16>) -> tensor<2x3x32x32xf32> {
+func.func @first(%x: tensor<2x128x63x63xf16>, %w: tensor<3x128x1x1xf16>) -> tensor<2x3x32x32xf32> {
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<2x3x32x32xf32>
   %init = linalg.fill ins(%zero : f32) outs(%e : tensor<2x3x32x32xf32>) -> tensor<2x3x32x32xf32>
-  %conv = linalg.conv_2d_nchw_fchw {dilations = dense<1> : vector<2xi64>, strides = dense<2> : vector<2xi64>} ins(%x, %w : tensor<2x128x65x65xf16>, tensor<3x128x3x3xf16>) outs(%init : tensor<2x3x32x32xf32>) -> tensor<2x3x32x32xf32>
+  %conv = linalg.conv_2d_nchw_fchw {dilations = dense<1> : vector<2xi64>, strides = dense<2> : vector<2xi64>} ins(%x, %w : tensor<2x128x63x63xf16>, tensor<3x128x1x1xf16>) outs(%init : tensor<2x3x32x32xf32>) -> tensor<2x3x32x32xf32>
   return %conv : tensor<2x3x32x32xf32>
+}
+
+// -----
+
+// REMARK: missed: the 3 output channels are padded within the kernel
+// CHECK-LABEL: util.func public @windows(
+// CHECK-NOT: tensor.pad
+func.func @windows(%x: tensor<2x66x128xf16>, %w: tensor<3x128x3xf16>, %init: tensor<2x64x3xf32>) -> tensor<2x64x3xf32> {
+  %conv = linalg.conv_1d_nwc_wcf ins(%x, %w : tensor<2x66x128xf16>, tensor<3x128x3xf16>) outs(%init : tensor<2x64x3xf32>) -> tensor<2x64x3xf32>
+  return %conv : tensor<2x64x3xf32>
 }
 
 // -----
@@ -58,9 +71,9 @@ func.func @enough(%x: tensor<2x66x320xf16>, %w: tensor<3x320x5xf16>, %init: tens
 // REMARK: missed: few products are summed up for each result
 // CHECK-LABEL: util.func public @few(
 // CHECK-NOT: tensor.pad
-func.func @few(%x: tensor<2x66x4xf16>, %w: tensor<3x4x4xf16>, %init: tensor<2x64x4xf32>) -> tensor<2x64x4xf32> {
-  %conv = linalg.conv_1d_nwc_wcf ins(%x, %w : tensor<2x66x4xf16>, tensor<3x4x4xf16>) outs(%init : tensor<2x64x4xf32>) -> tensor<2x64x4xf32>
-  return %conv : tensor<2x64x4xf32>
+func.func @few(%x: tensor<2x66x4xf16>, %w: tensor<3x4x1xf16>, %init: tensor<2x64x1xf32>) -> tensor<2x64x1xf32> {
+  %conv = linalg.conv_1d_nwc_wcf ins(%x, %w : tensor<2x66x4xf16>, tensor<3x4x1xf16>) outs(%init : tensor<2x64x1xf32>) -> tensor<2x64x1xf32>
+  return %conv : tensor<2x64x1xf32>
 }
 
 // -----

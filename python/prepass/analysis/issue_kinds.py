@@ -132,7 +132,12 @@ _CONVOLUTIONS = (
             "prepass-pad-output-channels",
             "prepass-decompose-transposed-convolutions",
         ),
-        no_issue=("does not ask for more than", "few products are summed", "no target is known"),
+        no_issue=(
+            "does not ask for more than",
+            "few products are summed",
+            "padded within the kernel",
+            "no target is known",
+        ),
     ),
     IssueKind(
         "padding-insertion",

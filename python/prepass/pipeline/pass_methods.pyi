@@ -13,6 +13,8 @@ class PassMethods:
         """Attach a lowering config to every attention op."""
     def configure_contractions(self, *, table: str = '') -> Pipeline:
         """Attach a lowering config to every contraction with several results."""
+    def configure_convolutions(self) -> Pipeline:
+        """Give convolutions with few output channels a lowering config with matrix instructions."""
     def configure_reductions(self) -> Pipeline:
         """Attach lowering configs to reductions over the outermost dim that share a dispatch."""
     def configure_rope(self) -> Pipeline:

@@ -10,6 +10,13 @@ from prepass.ir.targets.target import Target
 
 FilterOrder = Literal["fhwc", "hwcf"]
 
+# IREE 3.13 takes up to so many output channels for too few to use matrix instructions.
+MOST_WITHOUT_MATRIX = 4
+# Below this there is little to gain from matrix instructions.
+FEWEST_PRODUCTS = 64
+# What the matrix instructions of gfx942 sum up products in, by the type of both factors.
+MATRIX_SUMS = {"f16": "f32", "bf16": "f32", "f32": "f32", "i8": "i32"}
+
 _FEW_FILTERS = 8
 # llvm-cpu reads, for each few pixels, a vector of every row of the filters. Where the rows lie in more pages than the
 # processor has translations of, that takes longer than all else: with 3x3 windows on a Zen 4, 1.2 times as fast as NCHW
@@ -69,5 +76,14 @@ def convolution_form(target: Target, shape: ConvolutionShape) -> ConvolutionForm
 
 def padded_output_channels(target: Target, channels: int) -> int | None:
     """How many output channels a convolution should have instead of `channels`, or None for those it has."""
-    # IREE 3.13 takes up to 4 for too few to use matrix instructions at all. At 5 to 16 it computes 16 of them.
-    return 8 if target.architecture.startswith("gfx9") and channels <= 4 else None
+    # At 5 to 16 IREE 3.13 computes 16 of them.
+    return 8 if target.architecture.startswith("gfx9") and channels <= MOST_WITHOUT_MATRIX else None
+
+
+def pads_within_kernel(target: Target, channels: int, element: str, *, windows: bool) -> bool:
+    """Whether a lowering config is known that pads output channels of a convolution, with or without windows.
+
+    Of a single channel there is no loop left once dispatches are formed, and of single pixels a contraction.
+    """
+    few = 1 < channels <= MOST_WITHOUT_MATRIX
+    return target.architecture == "gfx942" and few and windows and element in MATRIX_SUMS
