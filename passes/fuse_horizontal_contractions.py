@@ -28,6 +28,9 @@ Or with one result, by weights that are packed when the program is loaded:
     %q = tensor.extract_slice %qkv[0, 0, 0] [32, 4096, 128] [1, 1, 1] : ...
     %k = tensor.extract_slice %qkv[32, 0, 0] [8, 4096, 128] [1, 1, 1] : ...
 
+Where many are packed, as K and V of the attention of all layers to one text, attention reads its part at an offset that
+IREE does not fold into its dispatch, so that the attention of equal layers is one executable.
+
 What follows each contraction elementwise, with nothing but constants along its columns, goes with it: casts, biases,
 scales, and reshapes and transposes, which become the layout of the result. With a result for each, so does an op that
 reads several of them, as SiLU of the gate times the other. V is written with the keys innermost, which is what

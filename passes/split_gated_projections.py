@@ -49,7 +49,6 @@ from prepass.ir.elementwise import (
     clone_body,
     compose,
     empty_like,
-    extract_slice,
     has_plain_body,
     is_elementwise,
     meet,
@@ -57,7 +56,7 @@ from prepass.ir.elementwise import (
     tensor_inputs,
     walk_tensor_ops,
 )
-from prepass.ir.emit import erase_dead_producers, generic
+from prepass.ir.emit import erase_dead_producers, generic, slice_dim
 from prepass.ir.expressions import element_type, indexing_maps, tensor_sizes
 from prepass.ir.match import NoMatch, defining_op, has_one_user
 from prepass.ir.sums import build_like, reduces
@@ -164,7 +163,7 @@ def _build_slice(op: ir.Operation, cut: _Cut, ops: Sequence[ir.Operation]) -> ir
         elif producer is not None and producer in ops:
             inputs.append(_build_slice(producer, part, ops))
         else:
-            inputs.append(extract_slice(value, part.dim, part.offset, part.size))
+            inputs.append(slice_dim(value, part.dim, part.offset, part.size))
     arguments = op.regions[0].blocks[0].arguments
 
     def body(new: Sequence[ir.Value]) -> ir.Value:

@@ -321,7 +321,7 @@ def matmul_name(a_dims: str, b_dims: str, out_dims: str) -> str | None:
     return "batch_matmul" if batch else "matmul"
 
 
-def with_parameters(graph: Graph, result: Tensor) -> str:
+def with_parameters(graph: Graph, *results: Tensor) -> str:
     """The module, its arguments but the first as parameters that are loaded with the program."""
     first, *rest = graph.arguments
     globals_ = [
@@ -329,4 +329,14 @@ def with_parameters(graph: Graph, result: Tensor) -> str:
     ]
     loads = [f"{a.name} = util.global.load @p{n} : {a.type}" for n, a in enumerate(rest)]
     body = Graph([*loads, *graph.lines], [first])
-    return "\n".join([*globals_, body.module(result)])
+    return "\n".join([*globals_, body.module(*results)])
+
+
+def with_constants(graph: Graph, *results: Tensor) -> str:
+    """The module, its arguments but the first as constants."""
+    first, *rest = graph.arguments
+    constants = [
+        f'{a.name} = arith.constant dense<"0x{a.array.astype(DTYPES[a.element]).tobytes().hex()}"> : {a.type}'
+        for a in rest
+    ]
+    return Graph([*constants, *graph.lines], [first]).module(*results)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .graphs import tensor_type
+from .graphs import Graph, Tensor, tensor_type
 
 
 @dataclass(frozen=True)
@@ -356,3 +356,24 @@ def _add_projection(program, name, x, weight, count, heads, element) -> np.ndarr
         f"%{name}f = tensor.collapse_shape %{name}g [[0, 1, 2], [3], [4]] : {copied} into {flat}",
     ]
     return np.repeat(array, heads // count, axis=1)
+
+
+def layers_of_cross_attention(
+    layers: int, tokens: int = 16, terms: int = 32, heads: int = 2, channels: int = 16, element: str = "f32"
+) -> tuple[Graph, list[Tensor]]:
+    """Learned queries that attend to one text, layer by layer."""
+    graph, rng = Graph(), np.random.default_rng(5)
+    text = graph.argument(rng.standard_normal((2, tokens, terms)), element)
+    found = []
+    for _ in range(layers):
+        query = graph.argument(rng.standard_normal((2, heads, 64, channels)), element)
+        weights = [graph.argument(rng.standard_normal((heads * channels, terms)) / 4, element) for _ in range(2)]
+        projected = [graph.cast(graph.contract(text, "btc", weight, "dc", "btd", "f32"), element) for weight in weights]
+        key, value = (
+            graph.transpose(graph.reshape(each, [[0], [1], [2, 3]], (2, tokens, heads, channels)), (0, 2, 1, 3))
+            for each in projected
+        )
+        scores = graph.scalar("mulf", graph.contract(query, "bhtc", key, "bhsc", "bhts", "f32"), channels**-0.5)
+        weighed = graph.cast(graph.softmax(scores, 3, named=False), element)
+        found.append(graph.cast(graph.contract(weighed, "bhts", value, "bhsc", "bhtc", "f32"), element))
+    return graph, found

@@ -13,10 +13,12 @@ from iree.compiler import ir
 import prepass
 from prepass.amdgpu.inputs import compile_to_assembly
 from prepass.checking.numerics import compare
+from prepass.ir.match import walk_ops
 
 from .conftest import GFX942, LLVM_CPU
 from .dispatches import cost
-from .horizontal_cases import Linear, attention, build
+from .graphs import with_constants, with_parameters
+from .horizontal_cases import Linear, attention, build, layers_of_cross_attention
 
 PASS = "prepass-fuse-horizontal-contractions"
 FOR_GFX942 = f"builtin.module(prepass-fold-unit-dims,canonicalize,cse,{PASS},prepass-fold-contraction-layouts)"
@@ -77,6 +79,34 @@ def test_attention(form, batch, kv_heads):
     """Heads of K and V, fewer than those of Q, join Q where packed, and each other in any case."""
     program = attention(batch, 32, 16, 4, kv_heads, 8)
     check(program, form, 3 if kv_heads == 4 or form == "packed" else 2)
+
+
+LAYERS = f"builtin.module(prepass-raise-attention,{PASS}{{form=packed}})"
+
+
+@pytest.mark.parametrize("layers", [1, 3])
+def test_attention_of_layers_to_one_text(layers):
+    """Of more than one layer, each reads its part at an offset that its dispatch is given."""
+    graph, expected = layers_of_cross_attention(layers)
+    slices = []
+
+    def count(module):
+        found = walk_ops(module, "tensor.extract_slice")
+        slices.extend([len(found), sum(len(op.operands) > 1 for op in found)])
+
+    program = with_constants(graph, *expected)
+    compiled = prepass.compile(program, pipeline=LAYERS, flags=LLVM_CPU, hooks={"preprocessing": count})
+    assert compare(prepass.run(compiled, graph.inputs()[0]), [each.array for each in expected]).within(1e-4)
+    assert slices == [2 * layers, 2 * layers if layers > 1 else 0]
+
+
+@pytest.mark.parametrize("level", ["O0", "O3"])
+def test_attention_of_equal_layers_is_one_executable(level):
+    graph, expected = layers_of_cross_attention(4, 80, 256, 4, 64, "f16")
+    found = cost(with_parameters(graph, *expected), LAYERS, level)
+    assert sum("attention" in name for name in found.names) == 1
+    # One packed product, and the attention of each layer.
+    assert found.dispatches == 1 + 4
 
 
 @pytest.mark.parametrize("seed", range(12))

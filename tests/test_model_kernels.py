@@ -18,7 +18,8 @@ from prepass.pipelines.sdxl import PIPELINE as SDXL
 from prepass.simulator import compile_program, run_program, simulate
 
 from .conftest import GFX942
-from .graphs import Graph
+from .graphs import Graph, with_constants
+from .horizontal_cases import layers_of_cross_attention
 
 # Of CPU time, all passes of the preset included: 104 s against 67 s were measured.
 MOST_TIME = 1.6
@@ -103,3 +104,17 @@ def test_a_block_with_kernels_is_what_it_is_without():
     scale = np.abs(expected.array).max()
     assert compare([result], [expected.array]).within(1e-3 * scale)
     assert compare([result], [stock]).within(1e-3 * scale)
+
+
+def test_attention_kernels_read_at_offsets_that_they_are_given():
+    graph, expected = layers_of_cross_attention(2, 80, 64, 2, 64, "f16")
+    computed = []
+    program = compile_program(
+        with_constants(graph, *expected),
+        pipeline="builtin.module(prepass-raise-attention,prepass-fuse-horizontal-contractions{form=packed})",
+        kernels="all",
+        on_remark=lambda remark, _: computed.append((remark.pass_name, remark.kind, remark.op_name)),
+    )
+    assert ("prepass-select-kernels", RemarkKind.APPLIED, "iree_linalg_ext.attention") in computed
+    found = compare(run_program(program, graph.inputs()[:1]), [each.array for each in expected])
+    assert found.within(1e-3 * found.scale)

@@ -211,19 +211,5 @@ def rebuild_view(op: ir.Operation, source: ir.Value) -> ir.Value:
     return ir.Operation.create(op.name, [type_], [source, *list(op.operands)[1:]], attributes).result
 
 
-def extract_slice(value: ir.Value, dim: int, offset: int, size: int) -> ir.Value:
-    """Elements `offset` to `offset + size` of a tensor along `dim`; the other dims are static and whole."""
-    type_ = ir.RankedTensorType(value.type)
-    shape = [size if each == dim else whole for each, whole in enumerate(type_.shape)]
-    attributes = {
-        "static_offsets": ir.DenseI64ArrayAttr.get([offset if each == dim else 0 for each in range(type_.rank)]),
-        "static_sizes": ir.DenseI64ArrayAttr.get(shape),
-        "static_strides": ir.DenseI64ArrayAttr.get([1] * type_.rank),
-        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, 0, 0]),
-    }
-    result = ir.RankedTensorType.get(shape, type_.element_type)
-    return ir.Operation.create("tensor.extract_slice", [result], [value], attributes).result
-
-
 def _is_identity(affine_map: ir.AffineMap) -> bool:
     return affine_map == ir.AffineMap.get_identity(affine_map.n_dims)

@@ -243,17 +243,28 @@ def pad(
     return op.result
 
 
-def extract_slice(value: ir.Value, offsets: Sequence[int], type_: ir.Type) -> ir.Value:
+def extract_slice(value: ir.Value, offsets: Sequence[int | ir.Value], type_: ir.Type) -> ir.Value:
     """The part of `value` of type `type_` at an offset; a dim that is dynamic in `type_` is taken whole."""
     part = ir.RankedTensorType(type_)
-    dynamic = [dim_size(value, dim) for dim in range(part.rank) if part.is_dynamic_dim(dim)]
+    dynamic_offsets = [offset for offset in offsets if isinstance(offset, ir.Value)]
+    dynamic_sizes = [dim_size(value, dim) for dim in range(part.rank) if part.is_dynamic_dim(dim)]
+    static = [ir.ShapedType.get_dynamic_size() if isinstance(offset, ir.Value) else offset for offset in offsets]
     attributes = {
-        "static_offsets": ir.DenseI64ArrayAttr.get(list(offsets)),
+        "static_offsets": ir.DenseI64ArrayAttr.get(static),
         "static_sizes": ir.DenseI64ArrayAttr.get(list(part.shape)),
         "static_strides": ir.DenseI64ArrayAttr.get([1] * part.rank),
-        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, len(dynamic), 0]),
+        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, len(dynamic_offsets), len(dynamic_sizes), 0]),
     }
-    return ir.Operation.create("tensor.extract_slice", [part], [value, *dynamic], attributes).result
+    operands = [value, *dynamic_offsets, *dynamic_sizes]
+    return ir.Operation.create("tensor.extract_slice", [part], operands, attributes).result
+
+
+def slice_dim(value: ir.Value, dim: int, offset: int | ir.Value, size: int) -> ir.Value:
+    """Elements `offset` to `offset + size` of a tensor along `dim`; the other dims are whole."""
+    type_ = ir.RankedTensorType(value.type)
+    shape = [size if each == dim else whole for each, whole in enumerate(type_.shape)]
+    offsets = [offset if each == dim else 0 for each in range(type_.rank)]
+    return extract_slice(value, offsets, ir.RankedTensorType.get(shape, type_.element_type))
 
 
 def erase_dead_producers(values: Sequence[ir.Value]) -> None:

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from iree.compiler import ir
 
 from prepass.ir.axes import Axis, Group, Index, index_leaves, static_extent
-from prepass.ir.elementwise import extract_slice, meet
-from prepass.ir.emit import Extents, relayout
+from prepass.ir.barriers import opaque_index
+from prepass.ir.elementwise import meet
+from prepass.ir.emit import Extents, relayout, slice_dim
 from prepass.ir.expressions import Read, element_type
 from prepass.ir.horizontal.alignment import Alignment, merge_loops, present
 from prepass.ir.horizontal.build import Computed, Laid, build_contraction, build_elementwise, hoist, read_key
@@ -33,6 +34,8 @@ from prepass.ir.match import NoMatch
 
 # What reads so few may read them across: they are in one cache line.
 _FEW_ROWS = 16
+# Q, K and V: what reads more has equal ops in several layers.
+_ONE_LAYER = 3
 _COPY = "a slice would have to be copied for what reads it"
 
 
@@ -172,8 +175,11 @@ def _build_elements(plan: PackedPlan, pack: Group, total: Laid, extents: Extents
 
 def _build_slices(plan: PackedPlan, total: Laid, extents: Extents) -> list[ir.Value]:
     values, offset = [], 0
+    block = plan.members[0].op.block
     for output, part, order in zip(plan.outputs, plan.parts, plan.orders, strict=True):
-        value = extract_slice(total.value, 0, offset, part.count)
+        # Else the attention of each of many equal layers would be compiled anew, for its offset alone.
+        hidden = len(plan.outputs) > _ONE_LAYER and attention_use(output.value) is not None
+        value = slice_dim(total.value, 0, opaque_index(offset, block) if hidden else offset, part.count)
         offset += part.count
         index = plan.alignment.index(output.index)
         wanted = tuple(index[dim] for dim in order)
