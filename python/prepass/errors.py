@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import difflib
+import traceback
 from collections.abc import Collection, Sequence
+from pathlib import Path
 
 
 class PrepassError(Exception):
@@ -39,6 +41,13 @@ class CompileError(PrepassError):
     def __init__(self, message: str, diagnostics: Sequence[object] = ()) -> None:
         super().__init__("\n".join([*(str(d).partition("\n")[0] for d in diagnostics), message]))
         self.diagnostics = tuple(diagnostics)
+
+
+def describe_exception(error: BaseException, file: str) -> str:
+    """One line of what code of a user's raised: `ValueError: no (pass.py:12)`, with the line where it left `file`."""
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+    where = f" ({Path(file).name}:{lines[-1]})" if lines else ""
+    return f"{type(error).__name__}: {error}".partition("\n")[0] + where
 
 
 def did_you_mean(name: str, names: Collection[str]) -> str:

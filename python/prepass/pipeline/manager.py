@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 import time
 from collections import Counter
@@ -12,7 +13,7 @@ from dataclasses import dataclass, field
 from iree.compiler import ir
 from iree.compiler.passmanager import PassManager
 
-from prepass.errors import PassFailure, PrepassError
+from prepass.errors import PassFailure, PrepassError, describe_exception
 from prepass.ir.locations import describe_location
 from prepass.ir.targets import find_target
 from prepass.pipeline.base import Pass, PassContext, Remark, RemarkHandler
@@ -198,7 +199,7 @@ def _run_on(instance: Pass, op: ir.Operation, context: PassContext) -> None:
         raise
     except Exception as error:
         where = describe_location(op.location)
-        what = f"{type(error).__name__}: {error}".partition("\n")[0]
+        what = describe_exception(error, inspect.getfile(type(instance)))
         raise PassFailure(f"{where}: error: pass '{instance.name}' failed: {what}") from error
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
-from prepass.errors import PrepassError, did_you_mean
+from prepass.errors import PrepassError, describe_exception, did_you_mean
 from prepass.ir.kernels.kernel import Kernel
 from prepass.kernels import KERNELS
 from prepass.passes import PASSES
@@ -165,7 +165,7 @@ def _import_file(path: Path) -> object:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         del sys.modules[name]
-        raise PrepassError(f"{path}: {type(error).__name__}: {error}") from error
+        raise PrepassError(f"{path}: {describe_exception(error, str(path))}") from error
     return module
