@@ -159,7 +159,7 @@ class PadAttentionKeysPass(Pass):
     followed_by = ("prepass-configure-attention",)
     dependent_dialects = ("arith", "iree_linalg_ext", "linalg", "tensor")
     min_queries: int = option(
-        256, help="Attention with fewer queries is left alone, as the padded copies would cost more."
+        256, help="Attention with fewer queries is left alone, as the padded copies would cost more.", least=0
     )
 
     def run(self, op: ir.Operation, context: PassContext) -> None:

@@ -46,7 +46,7 @@ class OptionsPass(Pass):
     text: str = option("", help="A string.")
     mode: Literal["strip", "keep"] = option("strip", help="A choice.")
     axes: tuple[int, ...] = option((), help="A list.")
-    limit: int | None = option(None, help="An integer or none.")
+    limit: int | None = option(None, help="An integer or none.", least=0)
 
     def run(self, op: ir.Operation, context: PassContext) -> None:
         context.count(f"ran on {op.name}")

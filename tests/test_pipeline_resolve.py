@@ -64,6 +64,7 @@ def test_options_have_their_types(registry, context):
         ),
         ("builtin.module(test-report-adds{x=1})", 33, "'test-report-adds' has no option 'x'; it takes none"),
         ("builtin.module(test-options{pad-keys=x})", 29, "option 'pad-keys' takes an integer, not 'x'"),
+        ("builtin.module(test-options{limit=-1})", 29, "option 'limit' takes an integer or none, from 0, not '-1'"),
         ("builtin.module(test-options{mode=no})", 29, "option 'mode' takes one of strip, keep, not 'no'"),
         (
             "builtin.module(test-options{axes=1,x})",

@@ -26,12 +26,14 @@ class Option:
       type: The resolved annotation.
       default: The value when the option is not given.
       help: One line for `prepass passes` and the pass reference.
+      least: The smallest number that it takes, where there is one.
     """
 
     field: str
     type: Any
     default: Any
     help: str
+    least: int | None = None
 
     @property
     def spelling(self) -> str:
@@ -41,30 +43,31 @@ class Option:
     @property
     def values(self) -> str:
         """What the option takes, for help texts."""
-        return _describe_type(self.type)
+        return _describe_type(self.type) + ("" if self.least is None else f", from {self.least}")
 
 
-def option(default: Any, *, help: str) -> Any:
-    """A dataclass field that is a pass option.
+def option(default: Any, *, help: str, least: int | None = None) -> Any:
+    """A dataclass field that is a pass option. A number is not below `least`.
 
     Supported annotations: bool, int, float, str, Literal of strings,
     tuple[int, ...], tuple[str, ...], and any of these or None.
     """
-    return dataclasses.field(default=default, metadata={"help": help})
+    return dataclasses.field(default=default, metadata={"help": help, "least": least})
 
 
 def options_of(pass_class: type) -> tuple[Option, ...]:
     """The options of a pass class, in the order they are declared."""
     hints = typing.get_type_hints(pass_class)
     return tuple(
-        Option(f.name, hints[f.name], f.default, f.metadata.get("help", "")) for f in dataclasses.fields(pass_class)
+        Option(f.name, hints[f.name], f.default, f.metadata.get("help", ""), f.metadata.get("least"))
+        for f in dataclasses.fields(pass_class)
     )
 
 
 def parse_value(option: Option, text: str) -> Any:
     """The value of `option` that `text` spells; raises OptionError."""
     value = _parse(option.type, text)
-    if value is _INVALID:
+    if value is _INVALID or (option.least is not None and value is not None and value < option.least):
         raise OptionError(f"option '{option.spelling}' takes {option.values}, not '{text}'")
     return value
 
