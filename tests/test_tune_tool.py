@@ -55,8 +55,8 @@ def _check_benchmarks(directory: Path) -> None:
     [
         ([], "expected one input file or op, got 0"),
         (["none.mlir"], "cannot open input 'none.mlir': No such file or directory"),
-        ([OP, "--limit=0"], "--limit takes a number from 1, not 0"),
-        ([OP, "--jobs=many"], "--jobs takes a whole number, not 'many'"),
+        ([OP, "--limit=0"], "--limit takes a whole number from 1, not '0'"),
+        ([OP, "--jobs=many"], "--jobs takes a whole number from 1, not 'many'"),
         ([OP, "--scheduler=tcp://127.0.0.1:1", "--jobs=2"], "--jobs is for this machine"),
         ([OP, "-o", "/none/table.json"], "cannot open output '/none/table.json'"),
         ([OP, "--op=conv*"], "no op to tune; ops that can be tuned are"),

@@ -7,7 +7,6 @@ import contextlib
 import json
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from rich.console import Console
 
@@ -23,11 +22,11 @@ from prepass.tools.common import (
     PREPASS_FLAGS_HELP,
     check_input,
     check_output,
+    input_source,
     load_files,
     one_input,
     pipeline_text,
     read_command_line,
-    read_input,
     remark_printer,
     run_program,
     write_output,
@@ -41,8 +40,6 @@ _FLAGS = {
     "measure": False,
     "html": True,
     "places": True,
-    "help": False,
-    "h": False,
     "prepass-preset": True,
     **PREPASS_FLAGS,
     **dict.fromkeys(PIPELINE_FLAGS, True),
@@ -74,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _main(arguments: list[str]) -> int:
     command_line = read_command_line(arguments, _FLAGS, _HELP, "iree-compile")
     path = one_input(command_line)
-    places = command_line.integer("places", 3)
+    places = command_line.integer("places", 3, 0)
     html = command_line.last("html")
     check_input(path)
     if html:
@@ -91,11 +88,10 @@ def _main(arguments: list[str]) -> int:
 
 
 def _analyze(path: str, command_line: CommandLine) -> Analysis:
-    source = read_input(path) if path == "-" else Path(path)
     console = Console(stderr=True)
     with console.status("starting") if console.is_terminal else contextlib.nullcontext() as status:
         return analyze(
-            source,
+            input_source(path),
             preset=command_line.last("prepass-preset") or None,
             pipeline=pipeline_text(command_line) or None,
             flags=with_target(command_line.rest),

@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from iree.compiler.api import Session
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -23,6 +24,7 @@ from prepass.compiler.library import PHASES
 from prepass.errors import PrepassError
 from prepass.ir.targets.devices import DEVICE_FLAGS, compile_flags, flag_name
 from prepass.ir.targets.tuning_table import read_tuning_table
+from prepass.pipeline.kernels import resolve_with_kernels
 from prepass.tools.common import (
     COMPILE_FLAGS,
     HOW_TO_COMPILE_HELP,
@@ -53,8 +55,6 @@ _FLAGS = {
     "tolerance-f16": True,
     "no-bisect": False,
     "output": True,
-    "help": False,
-    "h": False,
     **{flag: True for flag in COMPILE_FLAGS if flag != "prepass-remarks"},
 }
 _HELP = f"""\
@@ -100,12 +100,14 @@ def _request(path: str, command_line: CommandLine) -> Request:
     if path == "-":
         raise PrepassError("the input is read more than once, so that it cannot be standard input")
     check_input(path)
-    check_output(command_line.last("output", "prepass-check").rstrip("/") + ".part")
+    _check_directory(command_line.last("output", "prepass-check"))
     flags = _with_target(command_line.rest)
     pipeline, preset_flags = with_preset(command_line, flags)
     kernels = command_line.last("prepass-kernels") or None
     if not pipeline and not preset_flags and kernels is None:
         raise PrepassError("nothing to check: give a --pipeline or a --prepass-preset")
+    # Its mistakes are known before anything is compiled.
+    resolve_with_kernels(pipeline, kernels, Session().context)
     before = Recipe(path, command_line.choice("compile-from", PHASES, "start"), tuple(flags))
     after = Recipe(
         path,
@@ -125,6 +127,13 @@ def _request(path: str, command_line: CommandLine) -> Request:
         not command_line.switch("no-bisect"),
         Path(command_line.last("output", "prepass-check")),
     )
+
+
+def _check_directory(path: str) -> None:
+    if Path(path).exists() and not Path(path).is_dir():
+        raise PrepassError(f"cannot write a reproducer to '{path}': Not a directory")
+    # It is made beside its place, and renamed.
+    check_output(f"{path.rstrip('/')}.part")
 
 
 def _table(command_line: CommandLine) -> str:
@@ -154,7 +163,7 @@ def _inputs(command_line: CommandLine) -> Inputs:
         if match is None:
             raise PrepassError(f"--input-shape takes an argument's number and a shape, as 0=2x77, not '{text}'")
         shapes[int(match[1])] = tuple(map(int, match[2].split("x")))
-    return Inputs(command_line.integer("seed", 0), command_line.integer("dynamic-size", 16), shapes, tuple(files))
+    return Inputs(command_line.integer("seed", 0), command_line.integer("dynamic-size", 16, 1), shapes, tuple(files))
 
 
 def _number(command_line: CommandLine, flag: str, default: float) -> float:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import os
 import sys
 import tempfile
@@ -13,11 +14,14 @@ from pathlib import Path
 from typing import NoReturn
 
 from iree.compiler import ir
+from iree.compiler import version as compiler_version
 from iree.compiler.tools import binaries
 from rich.console import Console
 
+import prepass
 from prepass.compiler.api import TABLE_FLAG
 from prepass.compiler.flags import CommandLine, split_command_line
+from prepass.compiler.library import SUPPORTED_VERSION, check_version
 from prepass.errors import PrepassError
 from prepass.pipeline.base import Remark, RemarkHandler, RemarkKind
 from prepass.pipeline.registry import default_registry
@@ -59,25 +63,54 @@ _REMARK_KINDS = {
 }
 
 
-class _HelpShownError(Exception):
-    """A program was asked for its help, and has nothing more to do."""
+_INFORMATION_FLAGS = ("help", "h", "version")
+
+
+class _InformationShownError(Exception):
+    """A program was asked for its help or version, and has nothing more to do."""
 
 
 def run_program(program: str, main: Callable[[list[str]], int], arguments: Sequence[str] | None) -> int:
     """Run a program's main; a user's mistake becomes one line and exit code 1."""
+    _open_closed_streams()
+    if not faulthandler.is_enabled():
+        # A crash of the compiler says where prepass has called it.
+        faulthandler.enable()
     try:
-        return main(list(sys.argv[1:] if arguments is None else arguments))
-    except _HelpShownError:
+        code = main(list(sys.argv[1:] if arguments is None else arguments))
+        sys.stdout.flush()
+        return code
+    except _InformationShownError:
         return 0
     except PrepassError as error:
         print(f"{program}: error: {error}", file=sys.stderr)
         return 1
     except BrokenPipeError:
-        # The reader of a pipe has left; what Python would still flush has nowhere to go.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader of a pipe has left.
+        _drop_output()
+        return 1
+    except OSError as error:
+        # What could be known before has been checked; a disk can fill up all the same.
+        where = f" '{error.filename}'" if error.filename else ""
+        print(f"{program}: error: cannot read or write{where}: {error.strerror or error}", file=sys.stderr)
+        _drop_output()
         return 1
     except KeyboardInterrupt:
         return 130
+
+
+def _drop_output() -> None:
+    """Leave what Python would still flush at its end nowhere to fail."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _open_closed_streams() -> None:
+    """Open standard streams that are closed so that using one fails: the next file would take its number otherwise."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            opened = os.open(os.devnull, os.O_WRONLY if name == "stdin" else os.O_RDONLY)
+            os.dup2(opened, number)
+            setattr(sys, name, os.fdopen(number, "r" if name == "stdin" else "w", closefd=False))
 
 
 def become_stock(tool: str, arguments: Sequence[str]) -> NoReturn:
@@ -100,17 +133,29 @@ def working(what: str) -> AbstractContextManager[object]:
 def read_command_line(
     arguments: Sequence[str], flags: Mapping[str, bool], help_text: str, stock: str | None = None
 ) -> CommandLine:
-    """The command line of a program run by `run_program`, which ends here when its help is asked for.
+    """The command line of a program run by `run_program`, which ends here when its help or version is asked for.
 
     Args:
-      flags: Its own, and whether each takes a value; `help` and `h` among them.
+      flags: Its own, and whether each takes a value; `help` and `version` are added.
       stock: The stock program to which the other flags belong.
     """
-    command_line = split_command_line(arguments, flags, stock)
+    command_line = split_command_line(arguments, {**dict.fromkeys(_INFORMATION_FLAGS, False), **flags}, stock)
     if command_line.switch("help") or command_line.switch("h"):
         print(help_text, end="")
-        raise _HelpShownError
+        raise _InformationShownError
+    if command_line.switch("version"):
+        print_version()
+        raise _InformationShownError
+    # Its mistakes come before work is spent, and where no pass runs.
+    remark_printer(command_line)
     return command_line
+
+
+def print_version() -> None:
+    """Print the versions of prepass and IREE, with a warning where they do not go together."""
+    print(f"prepass {prepass.__version__}")
+    print(f"IREE compiler {compiler_version.VERSION} (supported: {SUPPORTED_VERSION}.x)")
+    check_version()
 
 
 def one_input(command_line: CommandLine, what: str = "input file") -> str:
@@ -169,6 +214,11 @@ def read_input(path: str) -> bytes:
     """The contents of a file, or of standard input for `-`."""
     check_input(path)
     return sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+
+
+def input_source(path: str) -> bytes | Path:
+    """The module that an input file holds, as the library takes it; standard input for `-`."""
+    return read_input(path) if path == "-" else Path(path)
 
 
 def check_output(path: str) -> None:

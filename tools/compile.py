@@ -96,6 +96,8 @@ def _main(arguments: list[str]) -> int:
     if not {"-h", "--help", "-help", "--help-hidden"}.isdisjoint(command_line.rest):
         print(_HELP, flush=True)
     load_files(command_line)
+    # Its mistakes come before it is known whether any pass runs.
+    remark_printer(command_line)
     pipeline, flags = with_preset(command_line, command_line.rest)
     command_line.rest[:0] = flags
     if command_line.last(TABLE_FLAG):

@@ -8,7 +8,6 @@ import json
 import shlex
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from rich.text import Text
 
@@ -30,11 +29,11 @@ from prepass.tools.common import (
     PIPELINE_FLAGS,
     PIPELINE_HELP,
     check_input,
+    input_source,
     load_files,
     one_input,
     pipeline_text,
     read_command_line,
-    read_input,
     remark_printer,
     run_program,
     working,
@@ -55,8 +54,6 @@ _FLAGS = {
     "sort": True,
     "fail-if": True,
     "metrics": False,
-    "help": False,
-    "h": False,
     **_COMPILE,
 }
 # With more kernels than these, a line for each.
@@ -202,7 +199,7 @@ def _read(path: str, command_line: CommandLine) -> list[KernelFigures]:
         on_remark=remark_printer(command_line) if "prepass-remarks" in command_line.values else None,
     )
     with working(f"reading {path}"):
-        return read_program(read_input(path) if path == "-" else Path(path), options)
+        return read_program(input_source(path), options)
 
 
 def _select(kernels: list[KernelFigures], command_line: CommandLine) -> list[KernelFigures]:

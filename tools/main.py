@@ -10,16 +10,12 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 
-from iree.compiler import version as compiler_version
-
-import prepass
-from prepass.compiler.library import SUPPORTED_VERSION, check_version
 from prepass.errors import PrepassError, did_you_mean
 from prepass.pipeline.named import NamedPipeline
 from prepass.pipeline.options import options_of, print_value
 from prepass.pipeline.registry import Registry, default_registry
 from prepass.plugin import library_path
-from prepass.tools.common import run_program
+from prepass.tools.common import print_version, run_program
 from prepass.tools.kernels import list_kernels, show_kernel
 from prepass.tools.tables import print_table
 
@@ -27,9 +23,14 @@ PROGRAM = "prepass"
 
 # Programs of their own that are commands as well: `prepass stats` is `prepass-stats`.
 _PROGRAMS = {
+    "compile": "compile as iree-compile does, with prepass passes",
+    "opt": "run a pipeline on a file as iree-opt does, with prepass passes",
+    "run": "compile and run a program, and compare its results",
     "analyze": "find the issues in a model's graph, and what passes do about them",
     "check": "prove that a pipeline keeps a model's results",
     "stats": "count a program's dispatches, memory and traffic",
+    "isa": "read and price the code of kernels for AMD GPUs",
+    "simulate": "execute a program's gfx942 code without a GPU",
     "tune": "search for the best way to compile each op, by the cost model",
 }
 
@@ -60,7 +61,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     passes = commands.add_parser("passes", help="list the passes, or show one with its options")
-    passes.add_argument("name", nargs="?", help="the pass to show")
+    passes.add_argument("words", nargs="*", metavar="[show] NAME", help="the pass to show")
     passes.add_argument("--json", action="store_true", help="as JSON")
     passes.set_defaults(command=_passes)
     pipelines = commands.add_parser("pipelines", help="list the named pipelines, or show one with its reasons")
@@ -81,11 +82,12 @@ def _parser() -> argparse.ArgumentParser:
 
 def _passes(parsed: argparse.Namespace) -> None:
     registry = default_registry()
-    names = [parsed.name] if parsed.name else registry.pass_names()
+    shown = _shown(parsed.words, "pass")
+    names = [shown] if shown else registry.pass_names()
     if parsed.json:
         print(json.dumps([_pass_record(registry, name) for name in names], indent=2))
-    elif parsed.name:
-        _show_pass(registry, parsed.name)
+    elif shown:
+        _show_pass(registry, shown)
     else:
         print_table(("pass", "summary"), [(name, _summary(registry, name)) for name in names])
 
@@ -150,6 +152,8 @@ def _steps(pipeline: NamedPipeline, registry: Registry, depth: int = 0) -> Itera
 
 def _kernels(parsed: argparse.Namespace) -> None:
     name = _shown(parsed.words, "kernel")
+    if name is None and parsed.example:
+        raise PrepassError("--example is of a kernel: `prepass kernels show NAME --example SHAPE`")
     if name is None:
         list_kernels()
     else:
@@ -169,9 +173,7 @@ def _plugin(_: argparse.Namespace) -> None:
 
 
 def _version(_: argparse.Namespace) -> None:
-    print(f"prepass {prepass.__version__}")
-    print(f"IREE compiler {compiler_version.VERSION} (supported: {SUPPORTED_VERSION}.x)")
-    check_version()
+    print_version()
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ from prepass.tools.common import (
     check_input,
     check_output,
     load_files,
+    read_command_line,
     read_input,
     remark_printer,
     run_program,
@@ -51,9 +52,6 @@ _FLAGS = {
     "mlir-print-ir-after-change": False,
     "mlir-timing": False,
     "mlir-pass-statistics": False,
-    "help": False,
-    "h": False,
-    "version": False,
     **PREPASS_FLAGS,
 }
 # They select passes by name inside the compiler's own pass manager, which is not the one that runs here.
@@ -102,10 +100,7 @@ def _main_as_iree_opt(arguments: list[str]) -> int:
 
 
 def _main(arguments: list[str]) -> int:
-    command_line = split_command_line(arguments, _FLAGS, STOCK)
-    if command_line.switch("help") or command_line.switch("h"):
-        print(_HELP, end="")
-        return 0
+    command_line = read_command_line(arguments, _FLAGS, _HELP, STOCK)
     _check(command_line)
     load_files(command_line)
     set_process_flags(PROGRAM, command_line.rest)

@@ -11,9 +11,10 @@ from pathlib import Path
 
 from iree import _runtime_libs
 
-from prepass.compiler.api import TABLE_FLAG, VMFB_MAGICS, compile
+from prepass.compiler.api import TABLE_FLAG, compile
 from prepass.compiler.flags import CommandLine
 from prepass.errors import PrepassError
+from prepass.ir.parse import is_vmfb
 from prepass.ir.targets.devices import compile_flags
 from prepass.tools.common import (
     COMPILE_FLAGS,
@@ -22,6 +23,7 @@ from prepass.tools.common import (
     load_files,
     one_input,
     read_command_line,
+    read_input,
     remark_printer,
     run_program,
     working,
@@ -30,7 +32,7 @@ from prepass.tools.common import (
 PROGRAM = "prepass-run"
 STOCK = "iree-run-module"
 
-_FLAGS = {"pass-pipeline": True, "compile-flag": True, "device": True, "help": False, "h": False, **COMPILE_FLAGS}
+_FLAGS = {"pass-pipeline": True, "compile-flag": True, "device": True, **COMPILE_FLAGS}
 _HELP = f"""\
 OVERVIEW: compile with a pass pipeline, if the input is MLIR, and run with {STOCK}
 
@@ -65,20 +67,30 @@ def _main(arguments: list[str]) -> int:
     path = one_input(command_line)
     load_files(command_line)
     check_input(path)
+    with tempfile.TemporaryDirectory(prefix="prepass-run-") as directory:
+        return _run(path if path != "-" else _keep_input(directory), command_line, Path(directory, "module.vmfb"))
+
+
+def _keep_input(directory: str) -> str:
+    """A file with what standard input holds, for the programs that read it one after the other."""
+    path = Path(directory, "stdin")
+    path.write_bytes(read_input("-"))
+    return str(path)
+
+
+def _run(path: str, command_line: CommandLine, program: Path) -> int:
     if _is_compiled(path):
         if any(command_line.last(flag) for flag in ("pass-pipeline", "prepass-preset", "prepass-kernels", TABLE_FLAG)):
             raise PrepassError(f"'{path}' is compiled already; a pass pipeline, kernels and a tuning table need MLIR")
         return _run_module(path, command_line)
-    with tempfile.TemporaryDirectory(prefix="prepass-run-") as directory:
-        program = Path(directory, "module.vmfb")
-        with working(f"compiling {path}"):
-            program.write_bytes(_compile(Path(path), command_line))
-        return _run_module(str(program), command_line)
+    with working(f"compiling {path}"):
+        program.write_bytes(_compile(Path(path), command_line))
+    return _run_module(str(program), command_line)
 
 
 def _is_compiled(path: str) -> bool:
     with open(path, "rb") as file:
-        return file.read(4) in VMFB_MAGICS
+        return is_vmfb(file.read(4))
 
 
 def _compile(source: Path, command_line: CommandLine) -> bytes:

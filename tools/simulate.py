@@ -24,6 +24,7 @@ from prepass.tools.common import (
     COMPILE_FLAGS_HELP,
     check_input,
     check_output,
+    input_source,
     load_files,
     one_input,
     read_command_line,
@@ -45,8 +46,6 @@ _FLAGS = {
     "output": True,
     "expected_output": True,
     "expected_tolerance": True,
-    "help": False,
-    "h": False,
     **COMPILE_FLAGS,
 }
 _HELP = f"""\
@@ -96,7 +95,7 @@ def _simulate(path: str, command_line: CommandLine) -> int:
     parameters = dict(_parameter(text) for text in command_line.values.get("parameter", []))
     with working(f"compiling {path}"):
         program = simulator.compile_program(
-            Path(path),
+            input_source(path),
             pipeline=command_line.last("pass-pipeline") or None,
             preset=command_line.last("prepass-preset") or None,
             kernels=command_line.last("prepass-kernels") or None,
@@ -108,6 +107,8 @@ def _simulate(path: str, command_line: CommandLine) -> int:
     with working(f"simulating {path}"):
         function = command_line.last("function") or None
         results = simulator.run_program(program, inputs, function=function, parameters=parameters)
+    if len(outputs) > len(results):
+        raise PrepassError(f"{len(outputs)} --output for {len(results)} results")
     for result, output in zip(results, outputs, strict=False):
         _write(output, result)
     if expected:
@@ -132,7 +133,16 @@ def _array(text: str, flag: str) -> np.ndarray:
     numbers = [_number(word) for word in re.split(r"[\s,]+", match[3].strip())]
     if len(numbers) not in (1, int(np.prod(shape))):
         raise PrepassError(f"--{flag}: {len(numbers)} numbers do not fill {match[1]}{match[2]}")
-    return np.broadcast_to(np.array(numbers, _TYPES[match[2]]).reshape(shape if len(numbers) > 1 else ()), shape).copy()
+    try:
+        return _filled(numbers, shape, np.dtype(_TYPES[match[2]]))
+    except (OverflowError, MemoryError) as error:
+        raise PrepassError(f"--{flag}: {match[1]}{match[2]}: {error}") from None
+
+
+def _filled(numbers: Sequence[float], shape: tuple[int, ...], type_: np.dtype) -> np.ndarray:
+    if type_.kind == "i" and any(isinstance(number, float) for number in numbers):
+        raise OverflowError("its numbers are whole")
+    return np.broadcast_to(np.array(numbers, type_).reshape(shape if len(numbers) > 1 else ()), shape).copy()
 
 
 def _number(text: str) -> float:

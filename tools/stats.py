@@ -9,13 +9,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from prepass.amdgpu.inputs import with_target
-from prepass.checking.baseline import baseline_text, compare_with_baseline
+from prepass.checking.baseline import Baseline, baseline_text, compare_with_baseline, read_baseline
 from prepass.checking.child import call_in_child
 from prepass.checking.statistics import ProgramStatistics, measure
 from prepass.checking.statistics_report import change_lines, statistics_document, statistics_report
+from prepass.compiler.api import TABLE_FLAG
 from prepass.compiler.flags import CommandLine
 from prepass.compiler.library import set_process_flags
 from prepass.errors import PrepassError
+from prepass.ir.targets.tuning_table import read_tuning_table
 from prepass.tools.common import (
     COMPILE_FLAGS,
     COMPILE_FLAGS_HELP,
@@ -23,6 +25,7 @@ from prepass.tools.common import (
     PIPELINE_HELP,
     check_input,
     check_output,
+    input_source,
     load_files,
     one_input,
     read_command_line,
@@ -42,8 +45,6 @@ _FLAGS = {
     "all": False,
     "baseline": True,
     "update": False,
-    "help": False,
-    "h": False,
     **COMPILE_FLAGS,
     **dict.fromkeys(PIPELINE_FLAGS, True),
 }
@@ -76,19 +77,21 @@ def _main(arguments: list[str]) -> int:
     if update and not baseline:
         raise PrepassError("--update needs --baseline=<file>")
     check_input(path)
-    # A missing baseline is known before the program is compiled.
-    kept = "" if update or not baseline else read_input(baseline).decode(errors="replace")
+    # A baseline that cannot be read is known before the program is compiled.
+    kept = {} if update or not baseline else read_baseline(read_input(baseline).decode(errors="replace"), baseline)
+    if command_line.last(TABLE_FLAG):
+        # A table changes no count: it is for what dispatches become. Its mistakes are mistakes all the same.
+        read_tuning_table(command_line.last(TABLE_FLAG))
     if update:
         check_output(baseline)
     load_files(command_line)
     with working(f"compiling {path}"):
-        source = read_input(path) if path == "-" else Path(path)
-        statistics = call_in_child(_measure, source, command_line, what=f"compiling {path}")
+        statistics = call_in_child(_measure, input_source(path), command_line, what=f"compiling {path}")
     _print(statistics, command_line)
     if update:
         write_output(baseline, baseline_text(statistics).encode())
         return 0
-    return _compare(statistics, kept, baseline) if baseline else 0
+    return _compare(statistics, kept, baseline) if kept else 0
 
 
 def _measure(source: bytes | Path, command_line: CommandLine) -> ProgramStatistics:
@@ -109,8 +112,8 @@ def _print(statistics: ProgramStatistics, command_line: CommandLine) -> None:
         console.print(part)
 
 
-def _compare(statistics: ProgramStatistics, kept: str, baseline: str) -> int:
-    changes = compare_with_baseline(statistics, kept, baseline)
+def _compare(statistics: ProgramStatistics, kept: Baseline, baseline: str) -> int:
+    changes = compare_with_baseline(statistics, kept)
     regressions = [change for change in changes if change.regresses]
     for line in change_lines(changes):
         print(line, file=sys.stderr)

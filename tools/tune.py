@@ -27,6 +27,7 @@ from prepass.tools.common import (
     PIPELINE_HELP,
     check_input,
     check_output,
+    input_source,
     load_files,
     one_input,
     read_command_line,
@@ -58,8 +59,6 @@ _FLAGS = {
     "benchmarks": True,
     "top": True,
     "list": False,
-    "help": False,
-    "h": False,
     **COMPILE_FLAGS,
     **dict.fromkeys(PIPELINE_FLAGS, True),
 }
@@ -100,11 +99,16 @@ def _main(arguments: list[str]) -> int:
     one_input(command_line, "input file or op")
     if command_line.last(TABLE_FLAG):
         raise PrepassError(f"--{TABLE_FLAG} is for programs that use a table; -o says where this one goes")
-    numbers = {name: _positive(command_line, name, default) for name, default in _NUMBERS.items()}
+    if command_line.last("prepass-kernels"):
+        raise PrepassError("--prepass-kernels is for programs that compile in one way; each that fits is tried")
+    numbers = {name: command_line.integer(name, default, 1) for name, default in _NUMBERS.items()}
     path = command_line.last("o", "tuning.json")
     load_files(command_line)
     # Mistakes come before work is spent.
     check_output(path)
+    benchmarks = command_line.last("benchmarks")
+    if benchmarks and Path(benchmarks).exists() and not Path(benchmarks).is_dir():
+        raise PrepassError(f"cannot write benchmarks to '{benchmarks}': Not a directory")
     kept = read_tuning_table(path) if Path(path).exists() else None
     flags = _flags(command_line)
     found = _extract(command_line, flags)
@@ -119,7 +123,7 @@ def _main(arguments: list[str]) -> int:
     table = kept or TuningTable(found.target, compiler_version.VERSION)
     write_output(path, table.with_entries(entries).text().encode())
     _print(results_table(results))
-    _write_benchmarks(command_line.last("benchmarks"), results, options)
+    _write_benchmarks(benchmarks, results, options)
     return 0
 
 
@@ -142,13 +146,6 @@ def _search(
 _NUMBERS = {"limit": 200, "jobs": os.cpu_count() or 1, "timeout": 60, "top": 3}
 
 
-def _positive(command_line: CommandLine, name: str, default: int) -> int:
-    number = command_line.integer(name, default)
-    if number < 1:
-        raise PrepassError(f"--{name} takes a number from 1, not {number}")
-    return number
-
-
 def _flags(command_line: CommandLine) -> list[str]:
     flags = with_target(command_line.rest)
     return [*with_preset(command_line, flags)[1], *flags]
@@ -157,10 +154,10 @@ def _flags(command_line: CommandLine) -> list[str]:
 def _extract(command_line: CommandLine, flags: Sequence[str]) -> Extraction:
     name = command_line.positional[0]
     if is_op_text(name):
-        source: str | Path = op_module(name)
+        source: str | bytes | Path = op_module(name)
     else:
         check_input(name)
-        source = Path(name)
+        source = input_source(name)
     pipeline = with_preset(command_line, flags)[0] or None
     with working(f"compiling {name}"):
         found = extract(source, pipeline=pipeline, flags=flags, on_remark=remark_printer(command_line))
@@ -173,9 +170,10 @@ def _extract(command_line: CommandLine, flags: Sequence[str]) -> Extraction:
 def _chosen(found: Extraction, command_line: CommandLine) -> list[TunedOp]:
     globs = command_line.values.get("op", ["*"])
     ops = [op for op in found.ops if any(fnmatch.fnmatchcase(name, glob) for name in _names(op) for glob in globs)]
+    if not found.ops:
+        raise PrepassError("the program has no op that can be tuned")
     if not ops:
-        names = ", ".join(op.name for op in found.ops) or "none"
-        raise PrepassError(f"no op to tune; ops that can be tuned are {names}")
+        raise PrepassError(f"no op to tune; ops that can be tuned are {', '.join(op.name for op in found.ops)}")
     return ops
 
 

@@ -12,10 +12,10 @@ from pathlib import Path
 from prepass.amdgpu.assembly import read_kernels
 from prepass.amdgpu.code_object import ELF_MAGIC, find_code_objects, read_code_object
 from prepass.amdgpu.figures import KernelFigures, kernel_figures
-from prepass.compiler.api import VMFB_MAGICS, compile
+from prepass.compiler.api import compile
 from prepass.compiler.compilation import Hook
 from prepass.errors import PrepassError
-from prepass.ir.parse import ModuleSource, read_module
+from prepass.ir.parse import ModuleSource, is_vmfb, read_module
 from prepass.ir.targets.devices import DEVICE_FLAGS, flag_name
 from prepass.pipeline.base import RemarkHandler
 from prepass.pipeline.builder import Pipeline
@@ -123,12 +123,12 @@ def read_dump(directory: str | Path) -> list[str]:
 
 
 def _is_compiled(contents: bytes, name: str) -> bool:
-    binary = contents.startswith((ELF_MAGIC, _BUNDLE_MAGIC, *VMFB_MAGICS))
+    binary = contents.startswith((ELF_MAGIC, _BUNDLE_MAGIC)) or is_vmfb(contents)
     return binary or name.endswith(_ASSEMBLY_SUFFIXES + _MACHINE_CODE_SUFFIXES) or bool(_ASSEMBLY.search(contents))
 
 
 def _read_compiled(contents: bytes, name: str) -> list[KernelFigures]:
-    if contents.startswith((_BUNDLE_MAGIC, *VMFB_MAGICS)):
+    if contents.startswith(_BUNDLE_MAGIC) or is_vmfb(contents):
         code_objects = find_code_objects(contents)
     elif contents.startswith(ELF_MAGIC) or name.endswith(_MACHINE_CODE_SUFFIXES):
         code_objects = [contents]

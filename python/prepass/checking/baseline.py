@@ -12,6 +12,9 @@ from prepass.analysis.dispatches import Dispatch
 from prepass.checking.statistics import ProgramStatistics
 from prepass.errors import PrepassError
 
+# The number of dispatches with each signature, by group.
+Baseline = dict[str, dict[str, int]]
+
 _VERSION = 1
 _GROUPS = ("dispatches", "initializer_dispatches")
 _BYTES = ("transient_bytes", "weight_bytes", "initializer_read_bytes")
@@ -46,12 +49,8 @@ def baseline_text(statistics: ProgramStatistics) -> str:
     return json.dumps(document, indent=2) + "\n"
 
 
-def compare_with_baseline(statistics: ProgramStatistics, text: str, name: str) -> list[Change]:
-    """What changed in the numbers of dispatches since a baseline file was written.
-
-    `name` is what errors call the file. Raises PrepassError when it is no baseline.
-    """
-    document = _read(text, name)
+def compare_with_baseline(statistics: ProgramStatistics, document: Baseline) -> list[Change]:
+    """What changed in the numbers of dispatches since a baseline was written."""
     changes: list[Change] = []
     for group, sites in _groups(statistics).items():
         kept = Counter(document[group])
@@ -66,7 +65,8 @@ def _groups(statistics: ProgramStatistics) -> dict[str, list[Dispatch]]:
     return dict(zip(_GROUPS, (statistics.main, initializers), strict=True))
 
 
-def _read(text: str, name: str) -> dict[str, dict[str, int]]:
+def read_baseline(text: str, name: str) -> Baseline:
+    """The contents of a baseline file. `name` is what errors call it; raises PrepassError when it is no baseline."""
     try:
         document = json.loads(text)
     except ValueError as error:

@@ -168,6 +168,9 @@ class Workspace:
         arguments = self.signature.arguments
         if len(inputs.files) > len(arguments):
             raise PrepassError(f"{len(inputs.files)} inputs for {len(arguments)} arguments")
+        for number in inputs.shapes:
+            if number >= len(arguments):
+                raise PrepassError(f"there is no argument {number} to give a shape; they are counted from 0")
         made: list[StoredArray] = []
         for number, argument in enumerate(arguments):
             if number < len(inputs.files):

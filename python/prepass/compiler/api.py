@@ -24,10 +24,6 @@ from prepass.pipeline.resolve import ROOT, Nest
 from prepass.pipeline.tuned import read_table
 
 TABLE_FLAG = "prepass-tuning-table"
-# A .vmfb is a zip archive around a flatbuffer, or with some flags the flatbuffer alone.
-VMFB_MAGICS = (b"PK\x03\x04", b"IREE")
-
-_PROCESS_FLAGS = "hooks and on_remark cannot be used with flags that the compiler keeps per process"
 
 
 def compile(  # noqa: A001: the name users look for, as in `prepass.compile(...)`
@@ -72,9 +68,9 @@ def compile(  # noqa: A001: the name users look for, as in `prepass.compile(...)
     request = _Request.make(source, pipeline, preset, kernels, flags, start, tuning_table)
     _check_phases([start, *(hooks or {})])
     session = new_session()
-    if _needs_process(session, request.flags):
+    if flag := _process_flag(session, request.flags):
         if hooks or on_remark:
-            raise PrepassError(_PROCESS_FLAGS)
+            raise _unusable(flag, "compiling with hooks or remarks")
         return _compile_in_process(request)
     with request.advance(session, "end", hooks or {}, on_remark) as compilation:
         return compilation.bytecode()
@@ -99,8 +95,8 @@ def compile_to(
     request = _Request.make(source, pipeline, preset, kernels, flags, start, None)
     _check_phases([start, stop, *hooks])
     session = new_session()
-    if _needs_process(session, request.flags):
-        raise PrepassError(_PROCESS_FLAGS)
+    if flag := _process_flag(session, request.flags):
+        raise _unusable(flag, "compiling up to a phase")
     request.advance(session, stop, hooks, on_remark).close()
 
 
@@ -127,6 +123,8 @@ class _Request:
         start: str,
         table: str | Path | None,
     ) -> _Request:
+        if isinstance(flags, str):
+            raise PrepassError(f"flags are a list of strings, not the string '{flags}'")
         contents, name = read_module(source)
         text = str(pipeline) if pipeline is not None else ""
         if preset is not None:
@@ -161,15 +159,20 @@ def _check_phases(phases: Sequence[str]) -> None:
             raise PrepassError(f"no phase '{phase}'; phases are {', '.join(PHASES)}")
 
 
-def _needs_process(session: Session, flags: Sequence[str]) -> bool:
+def _process_flag(session: Session, flags: Sequence[str]) -> str | None:
+    """Give a session flags; the first that it does not know, as the compiler may keep that for the whole process."""
     for flag in flags:
         try:
             session.set_flags(flag)
         except ValueError as error:
             if "option not found" in str(error):
-                return True
+                return flag
             raise PrepassError(f"flag {flag}: {str(error).splitlines()[-1].strip()}") from None
-    return False
+    return None
+
+
+def _unusable(flag: str, where: str) -> PrepassError:
+    return PrepassError(f"flag {flag}: unknown, or one that the compiler keeps for the whole process, not for {where}")
 
 
 def _compile_in_process(request: _Request) -> bytes:

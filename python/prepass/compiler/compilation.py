@@ -12,6 +12,7 @@ from iree.compiler.api.ctypes_dl import PipelineType
 from prepass.compiler.library import PHASES, on_diagnostic, set_phases
 from prepass.errors import CompileError
 from prepass.ir.diagnostics import DiagnosticText, split_diagnostic
+from prepass.ir.parse import check_is_mlir
 from prepass.pipeline.base import RemarkHandler
 from prepass.pipeline.control import Control
 from prepass.pipeline.manager import Instrumentation, PipelineRun, run_pipeline
@@ -49,8 +50,9 @@ class Compilation:
           print_diagnostics: Print diagnostics with their source lines to standard
             error, as iree-compile does, instead of collecting them.
 
-        Raises CompileError when the source is no valid module.
+        Raises CompileError when the source is no valid module, PrepassError when it is a compiled program.
         """
+        check_is_mlir(source, name)
         self.phase = start
         self.diagnostics: list[DiagnosticText] = []
         self.invocation = Invocation(session)

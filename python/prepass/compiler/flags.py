@@ -49,18 +49,19 @@ class CommandLine:
             raise PrepassError(f"--{flag} takes true or false, not '{value}'")
         return _SWITCHES[value]
 
-    def integer(self, flag: str, default: int) -> int:
-        """The value of a flag that takes a whole number."""
+    def integer(self, flag: str, default: int, least: int | None = None) -> int:
+        """The value of a flag that takes a whole number, from `least` on where that is given."""
         value = self.last(flag, str(default))
-        if not re.fullmatch(r"-?\d+", value):
-            raise PrepassError(f"--{flag} takes a whole number, not '{value}'")
+        if not re.fullmatch(r"-?\d+", value) or (least is not None and flag in self.values and int(value) < least):
+            numbers = "a whole number" if least is None else f"a whole number from {least}"
+            raise PrepassError(f"--{flag} takes {numbers}, not '{value}'")
         return int(value)
 
     def choice(self, flag: str, choices: Sequence[str], default: str) -> str:
         """The value of a flag that takes one of a few."""
         value = self.last(flag, default)
         if value not in choices:
-            raise PrepassError(f"--{flag} takes one of {', '.join(choices)}, not '{value}'")
+            raise PrepassError(f"--{flag} takes one of {', '.join(filter(None, choices))}, not '{value}'")
         return value
 
 

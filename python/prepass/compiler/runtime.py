@@ -76,6 +76,8 @@ def find_function(exported: Sequence[str], wanted: str | None) -> str:
         return callable_names[0]
     if wanted in callable_names:
         return wanted
+    if not callable_names:
+        raise PrepassError("the program exports no function")
     problem = f"no function '{wanted}'" if wanted else "several functions, and none is named"
     raise PrepassError(f"the program has {problem}; it exports {', '.join(callable_names)}")
 

@@ -13,6 +13,20 @@ from prepass.errors import PrepassError
 
 ModuleSource = ir.Module | str | bytes | Path
 
+# A .vmfb is a zip archive around a flatbuffer, or with some flags the flatbuffer alone.
+_VMFB_MAGICS = (b"PK\x03\x04", b"IREE")
+
+
+def is_vmfb(contents: bytes) -> bool:
+    """Whether contents are those of a program that is compiled already."""
+    return contents.startswith(_VMFB_MAGICS)
+
+
+def check_is_mlir(contents: bytes, name: str) -> None:
+    """Raise PrepassError for a compiled program, of which the parser would say that its bytes are no MLIR."""
+    if is_vmfb(contents):
+        raise PrepassError(f"'{name}' is compiled already; MLIR is needed")
+
 
 def read_module(source: ModuleSource) -> tuple[bytes, str]:
     """The text or bytecode of a module, and what diagnostics should call it.
@@ -38,6 +52,7 @@ def read_module(source: ModuleSource) -> tuple[bytes, str]:
 def copy_module(source: ModuleSource) -> ir.Module:
     """A module of its own, in a context with every dialect. Raises PrepassError."""
     contents, name = read_module(source)
+    check_is_mlir(contents, name)
     context = Session().context
     is_file = not isinstance(source, ir.Module | bytes) and name == str(source)
     with context:

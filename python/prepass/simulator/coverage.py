@@ -91,7 +91,7 @@ def read_coverage(paths: Iterable[Path], progress: Callable[[Path], None] = lamb
     written: set[str] = set()
     for path in _files(paths):
         progress(path)
-        text = path.read_text()
+        text = path.read_text(errors="replace")
         coverage.files += 1
         symbols = dict.fromkeys(read_data(text), _SOME_ADDRESS)
         for kernel in read_kernels(text):

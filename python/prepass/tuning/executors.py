@@ -6,6 +6,7 @@ Both end what they started when they are closed, and both give outcomes as they 
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -80,6 +81,9 @@ class DaskExecutor:
             import distributed
         except ImportError:
             raise PrepassError("--scheduler needs Dask: pip install 'prepass[tune]'") from None
+        if not re.search(r":\d+$", address):
+            # Dask finds this out only when it has tried for a while, and leaves a client behind that cannot be closed.
+            raise PrepassError(f"--scheduler takes an address with a port, as tcp://host:8786, not '{address}'")
         self._distributed = distributed
         self._timeout = timeout
         try:
