@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Bring rotary embeddings to one form that vectorises.
+"""Bring rotary embeddings to one form that vectorizes.
 
 Exporters spell a rotary embedding in many ways: halves that are sliced, negated and
 concatenated; pairs that are unbound and stacked; 2x2 matrices; complex numbers; strided
@@ -47,7 +47,7 @@ Left alone when, each with a remark that says so:
 - the channels of a row are not next to each other in memory;
 - the rotated channels have another use;
 - the channels that are not rotated come from elsewhere, or the row does not split into few blocks
-  of which the rotated ones are whole: what is rotated is vectorised, their concatenation stays;
+  of which the rotated ones are whole: what is rotated is vectorized, their concatenation stays;
 - an entry of a table is read from a place that is no dim of a tensor.
 
 Source: https://arxiv.org/abs/2104.09864
@@ -81,7 +81,7 @@ def _match(op: ir.Operation) -> Rotation | None:
 
 @dataclass(frozen=True)
 class CanonicalizeRopePass(Pass):
-    """Bring rotary embeddings to one form that vectorises."""
+    """Bring rotary embeddings to one form that vectorizes."""
 
     name = "prepass-canonicalize-rope"
     followed_by = ("prepass-configure-rope",)
@@ -103,7 +103,7 @@ class CanonicalizeRopePass(Pass):
                 explained.update(miss.ops)
                 continue
             form = "pairs of neighbours" if rotation.interleaved else "halves"
-            context.applied(candidate, f"rotation of {form} vectorised")
+            context.applied(candidate, f"rotation of {form} vectorized")
             context.count("canonicalized")
             with ir.InsertionPoint(candidate), candidate.location:
                 value = build_rotation(rotation)

@@ -31,7 +31,7 @@ Left alone when
 - the slice has strides, drops dims, or goes where it is not known at compile time to go;
 - how much padding there is depends on more than one dynamic size;
 - a second tensor is put into what is filled, or an insertion may cover a part of the first;
-- a part of the surroundings is not initialised;
+- a part of the surroundings is not initialized;
 - the padded tensor is itself inserted into, or concatenated with, what is no padding;
 - for moving: the op behind computes with positions, reads operands that are padded differently or one padded operand
   at one place only, makes no exactly known number of the padding, or splits or merges a padded dim.
@@ -68,7 +68,7 @@ def _match_padding(op: ir.Operation) -> Padded | None:
         # llvm-cpu of IREE 3.13 fails on some pads in the place of such an insertion.
         raise NoMatch("it is inserted into another tensor, which is no padding", op)
     if reading.number is None and not reading.is_plain:
-        raise NoMatch("a part of what surrounds the tensor is not initialised", op)
+        raise NoMatch("a part of what surrounds the tensor is not initialized", op)
     # A tensor that is inserted whole, but of a type that says less, is a cast, and no padding.
     return None if reading.is_plain and reading.source.type != op.results[0].type else reading
 

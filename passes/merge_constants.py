@@ -19,7 +19,7 @@ After:
 
 The constants are as many as before: `cse` makes one value of equal ones, and the compiler one global of equal globals
 that are private and immutable. Names in the program stay, and a global that is written keeps storage of its own: only
-what it is initialised with is shared.
+what it is initialized with is shared.
 
 Contents are read only of constants that share a type, shape included, with a `dense_resource` of another name, and once
 each. Up to 1 KiB are compared byte by byte, more by a 256-bit hash. Memory is bounded by one copy of the largest.

@@ -30,13 +30,13 @@ PIPELINE = NamedPipeline(
     (
         Flag(
             "--iree-dispatch-creation-enable-aggressive-fusion=true",
-            "Elementwise ops with several users join their producers: 104 dispatches, 134 without; "
+            "Elementwise ops with several users join their producers: 103 dispatches, 133 without; "
             "llvm-cpu does not compile some of what that makes of dynamic shapes.",
             ROCM,
         ),
         Flag(
             "--iree-dispatch-creation-enable-fuse-padding-into-linalg-consumer-ops=true",
-            "Convolutions read padded inputs in place: 104 dispatches, 137 without, "
+            "Convolutions read padded inputs in place: 103 dispatches, 136 without, "
             "and 369 MB of transient memory, not 404; llvm-cpu does not compile some such convolutions.",
             ROCM,
         ),

@@ -137,12 +137,12 @@ def test_a_near_miss_is_left_alone(form):
 
 @pytest.mark.parametrize(("form", "reason"), [(other_rows, OTHER_ROWS), (many_parts, NO_BLOCKS)])
 def test_a_part_that_is_no_part_of_a_row(form, reason):
-    """What is rotated is vectorised, and the concatenation stays."""
+    """What is rotated is vectorized, and the concatenation stays."""
     rope = begin("htd", 3, 24, 32, "f32")
     expected = form(rope)
     source = rope.graph.module(expected)
     result = canonicalize(source)
-    assert [remark.message for remark in result.remarks] == [reason, "rotation of halves vectorised"]
+    assert [remark.message for remark in result.remarks] == [reason, "rotation of halves vectorized"]
     assert "tensor.concat" in result.after
     assert compare(run(source, rope.graph.inputs(), PIPELINE), [expected.array]).within(TOLERANCES["f32"])
 

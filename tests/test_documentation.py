@@ -3,35 +3,24 @@
 
 import json
 import re
+import shlex
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-DOUBLED = """\
-func.func @f(%a: f32, %b: f32) -> f32 {
-  %0 = arith.addf %a, %a : f32
-  %1 = arith.addf %0, %b : f32
-  return %1 : f32
-}
-"""
 
 
 def test_the_example_pass_works(program, tmp_path):
     text = (ROOT / "docs" / "writing-a-pass.md").read_text()
     source = re.search(r"```python\n# double_adds.py\n(.*?)```", text, re.DOTALL)[1]
     (tmp_path / "double_adds.py").write_text(source)
-    result = program(
-        "prepass-opt",
-        f"--prepass-load={tmp_path / 'double_adds.py'}",
-        "--prepass-remarks=all",
-        "--pass-pipeline=builtin.module(my-double-adds{limit=5})",
-        stdin=DOUBLED,
-    )
+    (tmp_path / "x.mlir").write_text(re.search(r"```mlir\n(.*?)```", text, re.DOTALL)[1])
+    name, *arguments = shlex.split(re.search(r"^prepass-opt .*", text, re.MULTILINE)[0])
+    result = program(name, *arguments, cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     assert b"arith.mulf %arg0, %cst" in result.stdout
-    assert b"applied: multiplied by two" in result.stderr
-    assert b"missed: the operands differ" in result.stderr
+    assert result.stderr.decode() in text
 
 
 def test_the_notebook_runs(monkeypatch):

@@ -68,7 +68,7 @@ OPTIONS:
   --verify-diagnostics           Check diagnostics and remarks against expected-error, -warning, -remark
                                  and -note comments instead of printing them
   --verify-each=<bool>           Verify the IR after each pass (default: true)
-  --emit-bytecode                Write MLIR bytecode; bytecode input is recognised by itself
+  --emit-bytecode                Write MLIR bytecode; bytecode input is recognized by itself
   --allow-unregistered-dialect   Accept ops that no dialect has registered
   --mlir-print-ir-before-all     Print the IR before each pass
   --mlir-print-ir-after-all      Print the IR after each pass

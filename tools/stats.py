@@ -87,10 +87,9 @@ def _main(arguments: list[str]) -> int:
     load_files(command_line)
     with working(f"compiling {path}"):
         statistics = call_in_child(_measure, input_source(path), command_line, what=f"compiling {path}")
-    _print(statistics, command_line)
     if update:
         write_output(baseline, baseline_text(statistics).encode())
-        return 0
+    _print(statistics, command_line)
     return _compare(statistics, kept, baseline) if kept else 0
 
 

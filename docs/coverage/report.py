@@ -189,7 +189,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER")
     parser.add_argument("--output", type=Path, required=True, help="the page to write")
-    parser.add_argument("--level", default="O3", help="of optimisation, O0 to O3")
+    parser.add_argument("--level", default="O3", help="of optimization, O0 to O3")
     parser.add_argument("--jobs", type=int, default=2)
     arguments = parser.parse_args()
     with ProcessPoolExecutor(arguments.jobs, mp_context=get_context("spawn")) as pool:

@@ -34,7 +34,7 @@ def read_problem(
         raise NoMatch("image or filters have no dim but the channels", op)
     *spatial, channel = [_terms(op, expr) for expr in image_map.results]
     if list(channel.values()) != [1] or list(channel) != in_filter[-1:] or in_filter[-1] in result:
-        raise NoMatch("channels are not innermost in image and filters", op)
+        raise NoMatch("channels are not innermost in both operands", op)
     if image.pitches[-1] != 1 or filters.pitches[-1] != 1:
         raise NoMatch("channels are not neighbours in memory", op)
     places = [_place(op, terms, result, in_filter) for terms in spatial]

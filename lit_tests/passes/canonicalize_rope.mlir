@@ -22,7 +22,7 @@
 // CHECK-SAME: ins(%[[X0]], %[[X1]], %[[COS]], %[[SIN]] : {{.*}}) outs(%{{.+}} : tensor<2x8x2x16xf32>)
 // CHECK: linalg.index 2
 // CHECK: tensor.collapse_shape %[[Y]] {{\[\[}}0], [1], [2, 3]] : tensor<2x8x2x16xf32> into tensor<2x8x32xf32>
-// REMARK: applied: rotation of halves vectorised [linalg.transpose]
+// REMARK: applied: rotation of halves vectorized [linalg.transpose]
 func.func @halves(%x: tensor<8x2x32xf32>, %cos: tensor<8x32xf32>, %sin: tensor<8x32xf32>) -> tensor<2x8x32xf32> {
   %e = tensor.empty() : tensor<8x2x32xf32>
   %h = tensor.empty() : tensor<8x2x16xf32>
@@ -54,7 +54,7 @@ func.func @halves(%x: tensor<8x2x32xf32>, %cos: tensor<8x32xf32>, %sin: tensor<8
 // CHECK: %[[Y:.+]] = linalg.generic {{.*}} ins(%[[PAIRS]], %[[TABLES]]#0, %[[TABLES]]#1, %[[TABLES]]#2, %[[TABLES]]#3 :
 // CHECK-NOT: tensor.extract
 // CHECK: iree_tensor_ext.bitcast %[[Y]] : tensor<2x8x16xi32> -> tensor<2x8x32xbf16>
-// REMARK: applied: rotation of pairs of neighbours vectorised [linalg.generic]
+// REMARK: applied: rotation of pairs of neighbours vectorized [linalg.generic]
 #angles = affine_map<(h, t, d) -> (d, t)>
 #all = affine_map<(h, t, d) -> (h, t, d)>
 func.func @gather(%x: tensor<2x8x32xbf16>, %angles: tensor<32x8xf32>) -> tensor<2x8x32xbf16> {
@@ -104,7 +104,7 @@ func.func @gather(%x: tensor<2x8x32xbf16>, %angles: tensor<32x8xf32>) -> tensor<
 // CHECK: %[[Y:.+]] = linalg.generic {{.*}} ins(%[[PAIRS]], %[[TABLES]]#0, %[[TABLES]]#1 :
 // CHECK: iree_tensor_ext.bitcast %[[Y]] : tensor<?x2x16xi64>{{.*}} -> tensor<?x2x32xf32>
 // CHECK-NOT: complex.mul
-// REMARK: applied: rotation of pairs of neighbours vectorised [tensor.collapse_shape]
+// REMARK: applied: rotation of pairs of neighbours vectorized [tensor.collapse_shape]
 #x = affine_map<(t, h, i) -> (t, h, i)>
 #row = affine_map<(t, h, i) -> (t, i)>
 func.func @complex(%x: tensor<?x2x16x2xf32>, %turn: tensor<?x16xcomplex<f32>>) -> tensor<?x2x32xf32> {
@@ -265,7 +265,7 @@ func.func @skewed_table(%x: tensor<8x32xf32>, %cosines: tensor<23xf32>, %sin: te
 // CHECK-DAG: arith.cmpi eq, %[[BLOCK]], %c1
 // CHECK: %[[CHANNELS:.+]] = tensor.collapse_shape %[[Y]] {{\[\[}}0], [1, 2]] : tensor<?x8x4xf32> into tensor<?x32xf32>
 // CHECK: return %[[CHANNELS]]
-// REMARK: applied: rotation of halves vectorised [tensor.concat]
+// REMARK: applied: rotation of halves vectorized [tensor.concat]
 func.func @first_channels(%x: tensor<?x32xf32>, %cos: tensor<?x4xf32>, %sin: tensor<?x4xf32>) -> tensor<?x32xf32> {
   %c0 = arith.constant 0 : index
   %t = tensor.dim %x, %c0 : tensor<?x32xf32>
@@ -289,7 +289,7 @@ func.func @first_channels(%x: tensor<?x32xf32>, %cos: tensor<?x4xf32>, %sin: ten
 // CHECK: linalg.index
 // CHECK: tensor.concat
 // REMARK: missed: the channels that are not rotated are not those of the same rows [tensor.concat]
-// REMARK: applied: rotation of halves vectorised [tensor.concat]
+// REMARK: applied: rotation of halves vectorized [tensor.concat]
 func.func @rows_of_another(%x: tensor<8x32xf32>, %other: tensor<8x32xf32>, %cos: tensor<8x4xf32>, %sin: tensor<8x4xf32>) -> tensor<8x32xf32> {
   %h = tensor.empty() : tensor<8x4xf32>
   %x0 = tensor.extract_slice %x[0, 0] [8, 4] [1, 1] : tensor<8x32xf32> to tensor<8x4xf32>
@@ -314,7 +314,7 @@ func.func @rows_of_another(%x: tensor<8x32xf32>, %other: tensor<8x32xf32>, %cos:
 // CHECK: linalg.index
 // CHECK: tensor.concat
 // REMARK: missed: the row does not split into few blocks of which the rotated ones are whole [tensor.concat]
-// REMARK: applied: rotation of halves vectorised [tensor.concat]
+// REMARK: applied: rotation of halves vectorized [tensor.concat]
 func.func @many_blocks(%x: tensor<8x32xf32>, %cos: tensor<8x9xf32>, %sin: tensor<8x9xf32>) -> tensor<8x32xf32> {
   %h = tensor.empty() : tensor<8x9xf32>
   %x0 = tensor.extract_slice %x[0, 0] [8, 9] [1, 1] : tensor<8x32xf32> to tensor<8x9xf32>

@@ -234,8 +234,8 @@ func.func @inserted_again(%x: tensor<4xf32>) -> tensor<9xf32> {
 
 // -----
 
-// REMARK: missed: a part of what surrounds the tensor is not initialised
-func.func @uninitialised(%x: tensor<4xf32>) -> tensor<9xf32> {
+// REMARK: missed: a part of what surrounds the tensor is not initialized
+func.func @uninitialized(%x: tensor<4xf32>) -> tensor<9xf32> {
   %e = tensor.empty() : tensor<9xf32>
   %p = tensor.insert_slice %x into %e[2] [4] [1] : tensor<4xf32> into tensor<9xf32>
   return %p : tensor<9xf32>

@@ -16,7 +16,7 @@
 // REMARK: missed: the contents of the resource are not in the module [arith.constant]
 // REMARK-NOT: applied
 
-// Globals keep their names and storage: only what they are initialised with is shared.
+// Globals keep their names and storage: only what they are initialized with is shared.
 // CHECK: util.global private @first = dense_resource<ids> : tensor<4xi64>
 // CHECK: util.global private mutable @second = dense_resource<ids> : tensor<4xi64>
 util.global private @first = dense_resource<ids> : tensor<4xi64>

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The issues that passes find: which remarks of which passes tell of each.
 
-What is wrong is recognised by the pass that fixes it, so that what is reported is what is fixed. A kind only names the
+What is wrong is recognized by the pass that fixes it, so that what is reported is what is fixed. A kind only names the
 passes, and which of their remarks are about something else.
 """
 

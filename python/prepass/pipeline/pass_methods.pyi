@@ -8,7 +8,7 @@ from prepass.pipeline.builder import Pipeline
 
 class PassMethods:
     def canonicalize_rope(self) -> Pipeline:
-        """Bring rotary embeddings to one form that vectorises."""
+        """Bring rotary embeddings to one form that vectorizes."""
     def configure_attention(self, *, table: str = '') -> Pipeline:
         """Attach a lowering config to every attention op."""
     def configure_contractions(self, *, table: str = '') -> Pipeline:

@@ -2,7 +2,7 @@
 """Recognising softmax in an expression, whatever ops compute it.
 
 softmax over k of S is exp(S - c) / Σk exp(S - c). It does not depend on c as
-long as c does not vary along k, so the maximum itself need not be recognised:
+long as c does not vary along k, so the maximum itself need not be recognized:
 torch's argmax, ONNX's reduce and JAX's guarded maximum are all some c.
 """
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The kinds of op that kernels compute.
 
-What recognises them is imported when it is first asked: it loads the definitions of all linalg ops, which takes as long
+What recognizes them is imported when it is first asked: it loads the definitions of all linalg ops, which takes as long
 as the rest of prepass, and the registry, which every program reads, needs the names alone.
 """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Building a rotation in a form that vectorises.
+"""Building a rotation in a form that vectorizes.
 
 Halves: one generic over (rows…, c, i) that reads both channels of a pair as rows of their own,
 and of which c picks one. Neighbours: one generic over (rows…, i) that reads a pair as one integer.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The tensors that a vectorised rotation reads, each dim of them one loop of it."""
+"""The tensors that a vectorized rotation reads, each dim of them one loop of it."""
 
 from __future__ import annotations
 

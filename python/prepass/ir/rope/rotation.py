@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a rotary embedding is, once it is recognised."""
+"""What a rotary embedding is, once it is recognized."""
 
 from __future__ import annotations
 

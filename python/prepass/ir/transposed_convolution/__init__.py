@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Transposed convolutions: recognised as exporters write them, and built as convolutions of their phases."""
+"""Transposed convolutions: recognized as exporters write them, and built as convolutions of their phases."""
