@@ -21,6 +21,7 @@ class Cost:
     """
 
     dispatches: int
+    initializer_dispatches: int
     transient_bytes: int
     names: tuple[str, ...]
     weight_bytes: int
@@ -40,6 +41,7 @@ def cost(source, pipeline, level, *more_flags) -> Cost:
     compile_to(source, "stream", pipeline=pipeline, flags=flags, hooks={**statistics.hooks, "flow": flow})
     return Cost(
         statistics.dispatches,
+        statistics.initializer_dispatches,
         statistics.transient_bytes,
         tuple(names),
         statistics.weight_bytes,
