@@ -37,6 +37,7 @@ from prepass.compiler.library import set_process_flags
 from prepass.errors import PrepassError
 from prepass.ir.parse import read_module
 from prepass.ir.targets.devices import compile_flags
+from prepass.pipeline.named import NamedPipeline
 from prepass.pipeline.registry import default_registry
 from prepass.tools.common import check_output, run_program, whole_output, working, write_output
 
@@ -118,12 +119,14 @@ def _main(arguments: argparse.Namespace) -> int:
         raise PrepassError("nothing to do: give -o, --mlir, --parameters, --bundle or --check")
     model = find(arguments.model)
     settings, preset = _settings(model, arguments), _preset(model, arguments)
-    # Some are flags that the compiler keeps per process. It can be given them once, before it is used.
-    set_process_flags("export.py", arguments.flag)
+    flags = (*target_flags(arguments.target, arguments.opt_level), *arguments.flag)
+    # Some are flags that the compiler keeps per process. It can be given them once, before it is used, and has to be
+    # given all of them then: an optimization level that only a session is told afterwards would not count.
+    set_process_flags("export.py", [*(preset.flags_beside(flags) if preset else []), *flags])
     return _export(model, settings, preset, arguments)
 
 
-def _export(model: Model, settings: Settings, preset: str | None, arguments: argparse.Namespace) -> int:
+def _export(model: Model, settings: Settings, preset: NamedPipeline | None, arguments: argparse.Namespace) -> int:
     # What torch is to compute needs weights in memory.
     in_torch = arguments.check or bool(arguments.bundle and arguments.size == "test")
     with step(f"making {model.name}"):
@@ -154,8 +157,6 @@ def _export(model: Model, settings: Settings, preset: str | None, arguments: arg
 
 def _settings(model: Model, arguments: argparse.Namespace) -> Settings:
     default = model.dtype if arguments.size == "full" else torch.float32
-    if arguments.attention not in model.attentions:
-        raise PrepassError(f"{model.name} has no {arguments.attention} attention, only {', '.join(model.attentions)}")
     if arguments.layers is not None and arguments.layers < 1:
         raise PrepassError("--layers takes a number from 1")
     return Settings(
@@ -166,17 +167,17 @@ def _settings(model: Model, arguments: argparse.Namespace) -> Settings:
     )
 
 
-def _preset(model: Model, arguments: argparse.Namespace) -> str | None:
+def _preset(model: Model, arguments: argparse.Namespace) -> NamedPipeline | None:
     if arguments.preset == "none":
         return None
-    return default_registry().pipeline(arguments.preset or model.preset).name
+    return default_registry().pipeline(arguments.preset or model.preset)
 
 
-def _compile(module: ir.Module, preset: str | None, arguments: argparse.Namespace) -> bytes:
+def _compile(module: ir.Module, preset: NamedPipeline | None, arguments: argparse.Namespace) -> bytes:
+    """Compile with the flags of the process."""
     statistics = ProgramStatistics()
-    flags = target_flags(arguments.target, arguments.opt_level)
-    with step(f"compiling for {arguments.target} with {preset or 'stock IREE'}"):
-        program = prepass.compile(module, preset=preset, flags=flags, hooks=statistics.hooks)
+    with step(f"compiling for {arguments.target} with {preset.name if preset else 'stock IREE'}"):
+        program = prepass.compile(module, pipeline=preset.as_text if preset else None, hooks=statistics.hooks)
     print(f"{statistics.dispatches} dispatches, {statistics.initializer_dispatches} more when it is loaded")
     return program
 

@@ -9,7 +9,8 @@ import pytest
 
 EXPORT = Path(__file__).resolve().parent.parent / "examples" / "export.py"
 MODELS = {
-    "sdxl-clip1": "llm", "sdxl-clip2": "llm", "sdxl-unet": "sdxl", "sdxl-vae": "sdxl", "flux": "flux", "llama": "llm"
+    "sdxl-clip1": "llm", "sdxl-clip2": "llm", "sdxl-unet": "sdxl", "sdxl-vae": "sdxl", "flux": "flux", "llama": "llm",
+    "llama-decode": "llm",
 }  # fmt: skip
 
 

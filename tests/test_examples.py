@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The exporter of models in examples/: results against torch, files, weights that take no memory, mistakes."""
 
+import re
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -13,9 +15,9 @@ EXPORT = Path(__file__).resolve().parent.parent / "examples" / "export.py"
 FAST = {("sdxl-clip1", "f32", "sdpa"), ("flux", "f16", "sdpa")}
 CASES = [
     (model, dtype, attention)
-    for model in ("sdxl-clip1", "sdxl-clip2", "sdxl-unet", "sdxl-vae", "flux", "llama")
+    for model in ("sdxl-clip1", "sdxl-clip2", "sdxl-unet", "sdxl-vae", "flux", "llama", "llama-decode")
     for dtype in ("f32", "f16")
-    for attention in (("sdpa",) if model == "flux" else ("sdpa", "eager"))
+    for attention in ("sdpa", "eager")
 ]
 
 
@@ -106,11 +108,38 @@ def test_a_model_at_full_size_takes_next_to_no_memory():
     assert used < 1e8
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("model", "dispatches", "at_load"), [("flux", 776, 2), ("llama", 322, 0), ("llama-decode", 422, 3)]
+)
+def test_models_that_exceed_memory_compile_with_all_layers(model, dispatches, at_load, tmp_path):
+    result = export(model, "--size=full", "--target=gfx942", "-o", tmp_path / "model.vmfb")
+    assert result.returncode == 0, result.stderr
+    counts = re.fullmatch(r"(\d+) dispatches, (\d+) more when it is loaded\n", result.stdout)
+    assert int(counts[1]) <= dispatches
+    assert int(counts[2]) <= at_load
+    assert (tmp_path / "model.vmfb").stat().st_size
+    assert 1024 * resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < 2e9
+
+
+@pytest.mark.slow
+def test_the_optimization_level_counts():
+    """At O0 stock IREE copies and broadcasts what it fuses at O3."""
+    counts = [
+        int(
+            export("llama", "--layers=1", "--preset=none", "--target=gfx942", "-o", "/dev/null", level).stdout.split()[
+                0
+            ]
+        )
+        for level in ("--opt-level=O0", "--opt-level=O3")
+    ]
+    assert counts[1] < counts[0]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["sdxl-unte", "--check"], "no model 'sdxl-unte'; did you mean 'sdxl-unet'?"),
-        (["flux", "--check", "--attention=eager"], "flux has no eager attention"),
         (["flux"], "nothing to do"),
         (["flux", "--check", "--layers=0"], "--layers takes a number from 1"),
         (["flux", "--check", "--preset=prepass-fulx"], "unknown pipeline 'prepass-fulx'; did you mean 'prepass-flux'?"),

@@ -84,6 +84,25 @@ def test_external_parameters_stay_outside(torch, layer):
     assert '#flow.parameter.named<"model"::"linear.weight"> : tensor<4x8xf32>' in text
 
 
+def test_arguments_that_are_written_to_are_updated_in_place(torch):
+    """As the keys and values of a language model, a token at a time."""
+    from iree import runtime
+
+    class Append(torch.nn.Module):
+        def forward(self, position, row, rows):
+            rows.index_copy_(0, position, row)
+            return rows.sum(dim=0)
+
+    arguments = (torch.tensor([2]), torch.randn(1, 8), torch.randn(4, 8))
+    vmfb = turbine.compile(Append(), arguments, preset="prepass-default", flags=LLVM_CPU)
+    device = runtime.get_device("local-task")
+    rows = runtime.asdevicearray(device, arguments[2].numpy())
+    (result,) = prepass.run(vmfb, *(argument.numpy() for argument in arguments[:2]), rows)
+    np.testing.assert_allclose(result, Append()(*arguments).numpy(), atol=1e-5)
+    # torch has now updated its own.
+    np.testing.assert_allclose(rows.to_host(), arguments[2].numpy())
+
+
 def test_dynamic_shapes_stay_dynamic(torch, layer):
     module, x = layer
     dynamic = ({0: torch.export.Dim("rows", min=2, max=64)},)

@@ -7,10 +7,10 @@ from prepass.errors import PrepassError, did_you_mean
 
 from .base import Instance, Model, Settings
 from .flux import FLUX
-from .llama import LLAMA
+from .llama import LLAMA, LLAMA_DECODE
 from .sdxl import CLIP1, CLIP2, UNET, VAE
 
-MODELS: dict[str, Model] = {model.name: model for model in (CLIP1, CLIP2, UNET, VAE, FLUX, LLAMA)}
+MODELS: dict[str, Model] = {model.name: model for model in (CLIP1, CLIP2, UNET, VAE, FLUX, LLAMA, LLAMA_DECODE)}
 
 __all__ = ["MODELS", "Instance", "Model", "Settings", "find"]
 

@@ -64,7 +64,6 @@ class Model:
       preset: The named pipeline that is meant for it.
       dtype: In which it is commonly run on a GPU.
       make: Makes an instance for settings; its parameters may have any values.
-      attentions: Those of `Settings` that there are.
     """
 
     name: str
@@ -72,7 +71,6 @@ class Model:
     preset: str
     dtype: torch.dtype
     make: Callable[[Settings], Instance]
-    attentions: tuple[str, ...] = ("sdpa", "eager")
 
     def instantiate(self, settings: Settings) -> Instance:
         """An instance whose parameters take no memory until they are read or written."""

@@ -4,9 +4,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from diffusers import FluxTransformer2DModel
+from diffusers.models.transformers.transformer_flux import FluxAttnProcessor
+from torch.nn.functional import scaled_dot_product_attention
+from torch.overrides import TorchFunctionMode
 
 from .base import Instance, Model, Settings
 
@@ -32,6 +37,44 @@ _TEST_FLUX = {
     "axes_dims_rope": (8, 12, 12),
 }
 _TOKENS = {"full": (4096, 512), "test": (64, 16)}
+
+
+class _SpeltOutAttention(TorchFunctionMode):
+    """Within, torch's operator for attention is two products and a softmax."""
+
+    def __torch_function__(
+        self, function: Callable[..., Any], types: Sequence[type], args: tuple = (), kwargs: dict | None = None
+    ) -> Any:
+        if function is scaled_dot_product_attention:
+            return _attention(*args, **(kwargs or {}))
+        return function(*args, **(kwargs or {}))
+
+
+def _attention(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    attn_mask: torch.Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> torch.Tensor:
+    if attn_mask is not None or dropout_p or is_causal or scale is not None or enable_gqa:
+        raise ValueError("Flux has plain attention only")
+    scores = query @ key.transpose(-1, -2) * query.shape[-1] ** -0.5
+    return scores.softmax(dim=-1) @ value
+
+
+class _EagerProcessor(FluxAttnProcessor):
+    """Diffusers has none that spells attention out."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        with _SpeltOutAttention():
+            return super().__call__(*args, **kwargs)
+
+
+_PROCESSORS = {"sdpa": FluxAttnProcessor, "eager": _EagerProcessor}
 
 
 class _Denoiser(torch.nn.Module):
@@ -68,6 +111,7 @@ def _make(settings: Settings) -> Instance:
     for kind in ("num_layers", "num_single_layers"):
         config[kind] = settings.at_most(config[kind])
     transformer = FluxTransformer2DModel(**config)
+    transformer.set_attn_processor(_PROCESSORS[settings.attention]())
     pixels, words = _TOKENS[settings.size]
     side = math.isqrt(pixels)
     row, column = torch.meshgrid(torch.arange(side), torch.arange(side), indexing="ij")
@@ -85,4 +129,4 @@ def _make(settings: Settings) -> Instance:
     return Instance(_Denoiser(transformer), inputs, transformer)
 
 
-FLUX = Model("flux", "Transformer of FLUX.1-dev, 1024x1024", "prepass-flux", torch.bfloat16, _make, ("sdpa",))
+FLUX = Model("flux", "Transformer of FLUX.1-dev, 1024x1024", "prepass-flux", torch.bfloat16, _make)
