@@ -27,6 +27,7 @@ weights are transposed when the program is loaded.
 Left alone when
 
 - no target is known, or none that is in the table of targets;
+- there is one window along a dim: the image is as small as the filter;
 - the target is llvm-cpu and filters of windows a pixel apart are more than 8 MB;
 - a convolution gains less than transposes would cost, and nothing around it is channels-last: a depthwise one on
   gfx942, on llvm-cpu one of single pixels, of patches that do not overlap, or of fewer than 8 filters;
@@ -56,6 +57,10 @@ _FUNCTIONS = ("util.func", "func.func")
 
 
 def _match_form(found: Convolution, target: Target | None, filters: FilterOrder | None) -> ConvolutionForm:
+    if found.single_window:
+        # IREE 3.13 does not compile some that are dilated, or inserted into a larger tensor. Nothing slides, so that
+        # there is nothing to gain either.
+        raise NoMatch("there is one window along a dim", found.op)
     if filters is not None:
         return ConvolutionForm("hwcf" if found.depthwise else filters, pays=True)
     if target is None:

@@ -278,16 +278,12 @@ def cut(program: Program) -> None:
 
 
 def put(program: Program) -> None:
-    """Into a larger image of ones.
-
-    IREE does not compile some insertions of a convolution of one row.
-    """
+    """Into a larger image of ones, along channels and at times along rows."""
     name, shape = _take(program)
-    if shape[2] == 1:
-        return
-    out = (shape[0], shape[1] + 1, shape[2] + 2, shape[3])
+    rows = program.random.choice([0, 1])
+    out = (shape[0], shape[1] + 1, shape[2] + 2 * rows, shape[3])
     result = program.emit(
-        f"tensor.insert_slice {name} into {program.fill(out, '1.0')}[0, 1, 1, 0] {list(shape)} [1, 1, 1, 1] "
+        f"tensor.insert_slice {name} into {program.fill(out, '1.0')}[0, 1, {rows}, 0] {list(shape)} [1, 1, 1, 1] "
         f": {tensor(shape)} into {tensor(out)}"
     )
     program.images.append((result, out))

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Building and erasing ops."""
 
-from prepass.ir.emit import erase_dead_producers
+from iree.compiler import ir
+
+from prepass.ir.axes import Axis
+from prepass.ir.emit import Extents, erase_dead_producers, zeros
 from prepass.ir.match import walk_ops
 from prepass.ir.parse import copy_module
 
@@ -37,3 +40,12 @@ def test_what_is_read_stays():
     erase_dead_producers([copy.results[0]])
     names = [op.operation.name for op in module.body.operations[0].regions[0].blocks[0]]
     assert names == ["arith.constant", "tensor.pad", "func.return"]
+
+
+def test_a_dim_of_size_0_is_not_dynamic():
+    module = copy_module("module {}")
+    for dialect in ("linalg", "tensor"):
+        module.context.get_dialect_descriptor(dialect)
+    with module.context, ir.Location.unknown(), ir.InsertionPoint(module.body):
+        value = zeros(((Axis(0),), (Axis(3),)), ir.F32Type.get(), Extents([]))
+    assert str(value.type) == "tensor<0x3xf32>"

@@ -83,6 +83,40 @@ func.func @main(%x: tensor<1x16x10x10xf32>, %w: tensor<32x16x3x3xf32>) -> tensor
 """
 
 
+ONE_ROW = {
+    "inserted": """
+func.func @main(%x: tensor<1x8x3x10xf32>, %w: tensor<8x8x3x3xf32>) -> tensor<1x9x1x8xf32> {
+  %one = arith.constant 1.0 : f32
+  %e = tensor.empty() : tensor<1x8x1x8xf32>
+  %init = linalg.fill ins(%one : f32) outs(%e : tensor<1x8x1x8xf32>) -> tensor<1x8x1x8xf32>
+  %conv = linalg.conv_2d_nchw_fchw ins(%x, %w : tensor<1x8x3x10xf32>, tensor<8x8x3x3xf32>)
+      outs(%init : tensor<1x8x1x8xf32>) -> tensor<1x8x1x8xf32>
+  %into = tensor.empty() : tensor<1x9x1x8xf32>
+  %ones = linalg.fill ins(%one : f32) outs(%into : tensor<1x9x1x8xf32>) -> tensor<1x9x1x8xf32>
+  %r = tensor.insert_slice %conv into %ones[0, 1, 0, 0] [1, 8, 1, 8] [1, 1, 1, 1]
+      : tensor<1x8x1x8xf32> into tensor<1x9x1x8xf32>
+  return %r : tensor<1x9x1x8xf32>
+}
+""",
+    "dilated": """
+func.func @main(%x: tensor<1x8x5x8xf32>, %w: tensor<8x8x3x3xf32>, %bias: tensor<8xf32>) -> tensor<1x8x1x4xf32> {
+  %e = tensor.empty() : tensor<1x8x1x4xf32>
+  %init = linalg.generic {
+      indexing_maps = [affine_map<(a, b, c, d) -> (b)>, affine_map<(a, b, c, d) -> (a, b, c, d)>],
+      iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+      ins(%bias : tensor<8xf32>) outs(%e : tensor<1x8x1x4xf32>) {
+  ^bb0(%in: f32, %o: f32):
+    %r = arith.addf %in, %in : f32
+    linalg.yield %r : f32
+  } -> tensor<1x8x1x4xf32>
+  %conv = linalg.conv_2d_nchw_fchw {dilations = dense<2> : vector<2xi64>, strides = dense<1> : vector<2xi64>}
+      ins(%x, %w : tensor<1x8x5x8xf32>, tensor<8x8x3x3xf32>) outs(%init : tensor<1x8x1x4xf32>) -> tensor<1x8x1x4xf32>
+  return %conv : tensor<1x8x1x4xf32>
+}
+""",
+}
+
+
 @pytest.mark.parametrize("flags", [LLVM_CPU, GFX942], ids=["llvm-cpu", "gfx942"])
 @pytest.mark.parametrize("level", ["O0", "O3"])
 def test_a_transposed_argument_does_not_fold_into_its_convolution(flags, level):
@@ -112,6 +146,14 @@ def test_large_filters_are_left_alone_on_llvm_cpu(filters, reasons):
         on_remark=lambda remark, _: found.append(remark.message),
     )
     assert [message for message in found if "faster" in message] == reasons
+
+
+@pytest.mark.parametrize("flags", [LLVM_CPU, GFX942], ids=["llvm-cpu", "gfx942"])
+@pytest.mark.parametrize("pipeline", ["prepass-transpose-convolutions", "prepass-sdxl"])
+@pytest.mark.parametrize("rows", ["inserted", "dilated"])
+def test_one_row_of_results_compiles_with_what_is_around_it(rows, pipeline, flags):
+    """In channels-last IREE does not compile an insertion for llvm-cpu, and a dilation with a bias for gfx942."""
+    prepass.compile(ONE_ROW[rows], pipeline=f"builtin.module({pipeline})", flags=flags)
 
 
 @pytest.mark.parametrize("name", VECTORIZED)

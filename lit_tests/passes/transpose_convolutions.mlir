@@ -485,3 +485,13 @@ func.func @channels_and_pixels(%x: tensor<1x8x5x5xf32>, %w: tensor<6x8x3x3xf32>,
   %r = tensor.extract_slice %f[0, 0] [1, 27] [1, 1] : tensor<1x54xf32> to tensor<1x27xf32>
   return %r : tensor<1x27xf32>
 }
+
+// Nothing slides along rows: the image has as many as the filter.
+
+// CHECK-LABEL: func.func @one_row
+// CHECK: linalg.conv_2d_nchw_fchw
+// REMARK: missed: there is one window along a dim [linalg.conv_2d_nchw_fchw]
+func.func @one_row(%x: tensor<1x8x3x5xf32>, %w: tensor<6x8x3x3xf32>, %o: tensor<1x6x1x3xf32>) -> tensor<1x6x1x3xf32> {
+  %c = linalg.conv_2d_nchw_fchw ins(%x, %w : tensor<1x8x3x5xf32>, tensor<6x8x3x3xf32>) outs(%o : tensor<1x6x1x3xf32>) -> tensor<1x6x1x3xf32>
+  return %c : tensor<1x6x1x3xf32>
+}

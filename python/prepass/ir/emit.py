@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from iree.compiler import ir
 from iree.compiler.dialects import arith
 
-from prepass.ir.axes import Axis, Group, Index, index_leaves, leaves, resolve
+from prepass.ir.axes import Axis, Group, Index, index_leaves, leaves, resolve, static_extent
 from prepass.ir.expressions import Apply, Constant, Expr, Position, Read, Scalar, element_type, subexpressions
 from prepass.ir.match import defining_op, find_ops
 
@@ -310,8 +310,8 @@ def _emit_position(group: Group, loops: Index, extents: Extents) -> ir.Value:
 
 def _tensor_type(index: Index, element: ir.Type) -> ir.RankedTensorType:
     dynamic = ir.ShapedType.get_dynamic_size()
-    sizes = [math.prod(a.extent or 0 for a in leaves(g)) or dynamic for g in index]
-    return ir.RankedTensorType.get(sizes, element)
+    extents = (static_extent(group) for group in index)
+    return ir.RankedTensorType.get([dynamic if extent is None else extent for extent in extents], element)
 
 
 def _runs(source: Index, target: Index) -> list[list[Group]]:

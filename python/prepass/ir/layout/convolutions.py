@@ -75,6 +75,13 @@ class Convolution:
         return unit and dims == (1, 1, 1, 0) and len(self.op.operands) == 3
 
     @property
+    def single_window(self) -> bool:
+        """Whether there is one result along a dim whose pixels are added up."""
+        sizes = loop_sizes(self.op)
+        pairs = zip(self.output_image, self.filter_loop, strict=True)
+        return any(sizes[result] == 1 and sizes[tap] != 1 for result, tap in pairs)
+
+    @property
     def is_channels_last(self) -> bool:
         """Whether the channels of its input are its last dims."""
         channels = self.channels(INPUT)
