@@ -43,7 +43,7 @@ def test_what_is_read_stays():
 
 
 def test_a_dim_of_size_0_is_not_dynamic():
-    module = copy_module("module {}")
+    module = copy_module("module {\n}")
     for dialect in ("linalg", "tensor"):
         module.context.get_dialect_descriptor(dialect)
     with module.context, ir.Location.unknown(), ir.InsertionPoint(module.body):
