@@ -1,3 +1,6 @@
+// RUN: prepass-opt %S/Inputs/other_reductions.mlir --split-input-file --verify-diagnostics \
+// RUN:   --pass-pipeline='builtin.module(prepass-configure-reductions)'
+
 // The flag puts a whole norm in one dispatch.
 // RUN: prepass-opt %s --pass-pipeline='builtin.module(prepass-configure-reductions)' --prepass-remarks=all 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=NOTARGET
