@@ -225,6 +225,10 @@ REFUSED = {
     ),
     "the keys are not innermost in the mask": op(2, 64, 64, 64, {**PLAIN, "mask": "s m"}),
     "the channels of Q are not innermost": op(2, 64, 64, 64, {**PLAIN, "q": "b d m"}),
+    "neither the channels nor the keys of K are innermost": op(2, 64, 64, 64, {**PLAIN, "k": "s d b"}),
+    "neither the channels nor the keys of V are innermost": op(2, 64, 64, 64, {**PLAIN, "v": "s n b"}),
+    "the channels of the result are not innermost": op(2, 64, 64, 64, {**PLAIN, "out": "b n m"}),
+    "Q, K and V do not all have the same batch loops": op(2, 64, 64, 64, {**PLAIN, "k": "s d"}),
     "the region changes the scores": op(2, 64, 64, 64, body=HALVED),
     "a head dim of 60 is no multiple of 8": op(2, 64, 64, 60),
 }
