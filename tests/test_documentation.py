@@ -4,9 +4,12 @@
 import json
 import re
 import shlex
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+
+from prepass.pipeline.registry import default_registry
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -21,6 +24,16 @@ def test_the_example_pass_works(program, tmp_path):
     assert result.returncode == 0, result.stderr
     assert b"arith.mulf %arg0, %cst" in result.stdout
     assert result.stderr.decode() in text
+
+
+def test_names_in_the_documentation_exist():
+    registry = default_registry()
+    scripts = {entry.name for entry in metadata.entry_points(group="console_scripts")}
+    # The format of a table.
+    known = {*registry.pass_names(), *registry.pipeline_names(), *scripts, "prepass-tuning-table"}
+    for page in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
+        names = set(re.findall(r"(?<![\w/.-])prepass-[a-z0-9-]*[a-z0-9]", page.read_text()))
+        assert names <= known, f"{page.name}: {names - known}"
 
 
 def test_the_notebook_runs(monkeypatch):

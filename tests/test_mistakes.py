@@ -2,6 +2,7 @@
 """Mistakes that any program can be given: each is one line that says what is wrong, and nothing is written."""
 
 import importlib
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -71,6 +72,14 @@ def test_flags(name, arguments, expected, mistake, add_file, tmp_path, monkeypat
     assert list(tmp_path.iterdir()) == [add_file]
 
 
+@pytest.mark.parametrize("name", ["analyze", "check", "isa", "run", "simulate", "stats", "tune"])
+def test_pipelines_have_the_same_names_everywhere(name, mistake, add_file):
+    for flag in ("--pipeline", "--pass-pipeline", "--iree-preprocessing-pass-pipeline"):
+        assert "column 16: unknown pass 'csee'" in mistake(name, add_file, f"{flag}=builtin.module(csee)")
+    both = ("--pipeline=builtin.module(cse)", "--pass-pipeline=builtin.module(cse)")
+    assert "--pipeline and --pass-pipeline are the same; give one" in mistake(name, add_file, *both)
+
+
 def test_shapes_of_arguments_that_are_not_there(mistake, add_file):
     assert "no argument 2 to give a shape" in mistake("check", add_file, CSE, "--input-shape=2=4")
 
@@ -128,6 +137,14 @@ def test_standard_streams_that_are_closed_or_full(stream):
     result = subprocess.run(["sh", "-c", f'"$0" - {stream}', opt], input=b"", capture_output=True, check=False)
     assert (result.returncode, result.stderr.count(b"\n")) == (1, 1)
     assert result.stderr.startswith(b"prepass-opt: error: cannot read or write")
+
+
+def test_crashes_say_where(tmp_path):
+    crash = "import os, signal\nfrom prepass.tools.common import run_program\n\n"
+    crash += "def compile(_):\n    os.kill(os.getpid(), signal.SIGSEGV)\n\n\nrun_program('program', compile, [])"
+    result = subprocess.run([sys.executable, "-c", crash], capture_output=True, check=False, cwd=tmp_path)
+    assert result.returncode == -signal.SIGSEGV
+    assert b"Segmentation fault" in result.stderr and b"in compile" in result.stderr
 
 
 def test_versions(program):

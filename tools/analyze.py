@@ -53,7 +53,7 @@ OPTIONS:
   --prepass-preset=<name>        The named pipeline to analyse, with the flags that belong to it; without one it is
                                  prepass-default, which has none
   --pipeline=<text>              The pipeline in its place: 'builtin.module(...)';
-                                 --iree-preprocessing-pass-pipeline is the same
+                                 --iree-preprocessing-pass-pipeline and --pass-pipeline are the same
   --html=<file>                  Write a report with the dispatch graphs, one file that needs no network
   --json                         As JSON, with each dispatch and each place
   --measure                      Compile once more for each issue without the passes that fix it, to tell what they save

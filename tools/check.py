@@ -100,7 +100,8 @@ def _request(path: str, command_line: CommandLine) -> Request:
     if path == "-":
         raise PrepassError("the input is read more than once, so that it cannot be standard input")
     check_input(path)
-    _check_directory(command_line.last("output", "prepass-check"))
+    if not command_line.switch("no-bisect"):
+        _check_directory(command_line.last("output", "prepass-check"))
     flags = _with_target(command_line.rest)
     pipeline, preset_flags = with_preset(command_line, flags)
     kernels = command_line.last("prepass-kernels") or None

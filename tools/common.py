@@ -49,11 +49,11 @@ HOW_TO_COMPILE_HELP = """\
 """
 COMPILE_FLAGS_HELP = PREPASS_FLAGS_HELP + HOW_TO_COMPILE_HELP
 
-# Where programs that do more than compile take a pipeline; the second name is iree-compile's.
-PIPELINE_FLAGS = ("pipeline", "iree-preprocessing-pass-pipeline")
+# Where programs that do more than compile take a pipeline; the others are the names of iree-compile and iree-opt.
+PIPELINE_FLAGS = ("pipeline", "iree-preprocessing-pass-pipeline", "pass-pipeline")
 PIPELINE_HELP = """\
   --pipeline=<text>              Run in the preprocessing phase: 'builtin.module(...)';
-                                 --iree-preprocessing-pass-pipeline is the same"""
+                                 --iree-preprocessing-pass-pipeline and --pass-pipeline are the same"""
 
 _REMARK_KINDS = {
     "none": frozenset[RemarkKind](),
@@ -173,10 +173,10 @@ def load_files(command_line: CommandLine) -> None:
 
 def pipeline_text(command_line: CommandLine) -> str:
     """The pipeline that a command line gives under one of its names, or nothing. Raises PrepassError."""
-    given = [command_line.last(flag) for flag in PIPELINE_FLAGS if command_line.last(flag)]
+    given = [flag for flag in PIPELINE_FLAGS if command_line.last(flag)]
     if len(given) > 1:
-        raise PrepassError(f"{' and '.join(f'--{flag}' for flag in PIPELINE_FLAGS)} are the same; give one")
-    return given[0] if given else ""
+        raise PrepassError(f"{' and '.join(f'--{flag}' for flag in given)} are the same; give one")
+    return command_line.last(given[0]) if given else ""
 
 
 def with_preset(command_line: CommandLine, flags: Sequence[str]) -> tuple[str, list[str]]:

@@ -19,9 +19,12 @@ from prepass.ir.targets.devices import compile_flags
 from prepass.tools.common import (
     COMPILE_FLAGS,
     COMPILE_FLAGS_HELP,
+    PIPELINE_FLAGS,
+    PIPELINE_HELP,
     check_input,
     load_files,
     one_input,
+    pipeline_text,
     read_command_line,
     read_input,
     remark_printer,
@@ -32,7 +35,9 @@ from prepass.tools.common import (
 PROGRAM = "prepass-run"
 STOCK = "iree-run-module"
 
-_FLAGS = {"pass-pipeline": True, "compile-flag": True, "device": True, **COMPILE_FLAGS}
+_FLAGS = {**dict.fromkeys(PIPELINE_FLAGS, True), "compile-flag": True, "device": True, **COMPILE_FLAGS}
+# What a program that is compiled already cannot be given.
+_HOW_TO_COMPILE = ("prepass-preset", "prepass-kernels", TABLE_FLAG)
 _HELP = f"""\
 OVERVIEW: compile with a pass pipeline, if the input is MLIR, and run with {STOCK}
 
@@ -42,7 +47,7 @@ OPTIONS:
   --device=<uri>                 Where to run (default: local-task). It also picks the compilation target of MLIR:
                                  local-task, local-sync   llvm-cpu, for this machine's CPU
                                  hip                      ROCm; name the GPU with --compile-flag
-  --pass-pipeline=<text>         Run in the preprocessing phase: 'builtin.module(...)'
+{PIPELINE_HELP}
   --compile-flag=<flag>          A flag of iree-compile; may be given several times
 {COMPILE_FLAGS_HELP}
 All other options go to {STOCK}; among them:
@@ -53,7 +58,7 @@ All other options go to {STOCK}; among them:
 
 To run on an MI300, on a machine that has one:
   {PROGRAM} model.mlir --device=hip --compile-flag=--iree-rocm-target=gfx942 \\
-      --pass-pipeline='builtin.module(prepass-raise-attention)' --function=main --input=...
+      --pipeline='builtin.module(prepass-raise-attention)' --function=main --input=...
 """
 
 
@@ -80,7 +85,7 @@ def _keep_input(directory: str) -> str:
 
 def _run(path: str, command_line: CommandLine, program: Path) -> int:
     if _is_compiled(path):
-        if any(command_line.last(flag) for flag in ("pass-pipeline", "prepass-preset", "prepass-kernels", TABLE_FLAG)):
+        if any(command_line.last(flag) for flag in (*PIPELINE_FLAGS, *_HOW_TO_COMPILE)):
             raise PrepassError(f"'{path}' is compiled already; a pass pipeline, kernels and a tuning table need MLIR")
         return _run_module(path, command_line)
     with working(f"compiling {path}"):
@@ -96,7 +101,7 @@ def _is_compiled(path: str) -> bool:
 def _compile(source: Path, command_line: CommandLine) -> bytes:
     return compile(
         source,
-        pipeline=command_line.last("pass-pipeline") or None,
+        pipeline=pipeline_text(command_line) or None,
         preset=command_line.last("prepass-preset") or None,
         kernels=command_line.last("prepass-kernels") or None,
         tuning_table=command_line.last(TABLE_FLAG) or None,

@@ -22,11 +22,14 @@ from prepass.simulator.coverage import Coverage, read_coverage
 from prepass.tools.common import (
     COMPILE_FLAGS,
     COMPILE_FLAGS_HELP,
+    PIPELINE_FLAGS,
+    PIPELINE_HELP,
     check_input,
     check_output,
     input_source,
     load_files,
     one_input,
+    pipeline_text,
     read_command_line,
     remark_printer,
     run_program,
@@ -38,7 +41,7 @@ PROGRAM = "prepass-simulate"
 
 _FLAGS = {
     "coverage": False,
-    "pass-pipeline": True,
+    **dict.fromkeys(PIPELINE_FLAGS, True),
     "compile-from": True,
     "function": True,
     "input": True,
@@ -55,7 +58,7 @@ USAGE: {PROGRAM} [options] <input .mlir or .mlirbc file>
        {PROGRAM} --coverage <.rocmasm files or directories>
 
 OPTIONS:
-  --pass-pipeline=<text>         Run in the preprocessing phase: 'builtin.module(...)'
+{PIPELINE_HELP}
   --compile-from=<phase>         The phase that the input has been through already
   --function=<name>              The function to call, when there are several
   --input=<value>                One for each argument: 2x3xf32=1 2 3 4 5 6, 2x3xf32=7, @file.npy
@@ -96,7 +99,7 @@ def _simulate(path: str, command_line: CommandLine) -> int:
     with working(f"compiling {path}"):
         program = simulator.compile_program(
             input_source(path),
-            pipeline=command_line.last("pass-pipeline") or None,
+            pipeline=pipeline_text(command_line) or None,
             preset=command_line.last("prepass-preset") or None,
             kernels=command_line.last("prepass-kernels") or None,
             tuning_table=command_line.last(TABLE_FLAG) or None,
