@@ -16,7 +16,7 @@ BUDGETS = [
     ("clip1_sdpa", LLM, 87, 1),
     ("clip1_eager", LLM, 87, 1),
     ("clip2_sdpa", LLM, 228, 1),
-    ("flux11", FLUX, 46, 2),
+    ("flux11", FLUX, 46, 0),
     ("vae64", SDXL, 103, 33),  # As many as it has filters of 3x3, which are transposed.
 ]
 

@@ -124,6 +124,84 @@ func.func @complex(%x: tensor<?x2x16x2xf32>, %turn: tensor<?x16xcomplex<f32>>) -
 
 // -----
 
+// Tables of two coordinates. Frequencies that are computed of where they stand are computed in the tables too; those that
+// are an argument are read there.
+
+// CHECK-LABEL: func.func @coordinates
+// CHECK-SAME: %{{.+}}: tensor<8x32xf32>, %[[P:.+]]: tensor<8xf32>, %[[F:.+]]: tensor<8xf32>)
+// CHECK-NOT: linalg.generic
+// CHECK: flow.dispatch.region
+// CHECK: linalg.generic {{.*}} ins(%[[P]] : tensor<8xf32>)
+// CHECK-NOT: tensor.extract
+// CHECK: arith.index_cast
+// CHECK: math.cos
+// CHECK: tensor.extract %[[F]][
+// CHECK-NOT: tensor.extract
+// CHECK: arith.index_cast
+// CHECK: math.sin
+// CHECK: tensor.extract %[[F]][
+// CHECK: flow.return
+// REMARK: applied: rotation of halves vectorized [tensor.concat]
+#outer0 = affine_map<(t, i) -> (t)>
+#outer1 = affine_map<(t, i) -> (i)>
+#table = affine_map<(t, i) -> (t, i)>
+func.func @coordinates(%x: tensor<8x32xf32>, %p: tensor<8xf32>, %read: tensor<8xf32>) -> tensor<8x32xf32> {
+  %v = tensor.empty() : tensor<8xf32>
+  %counted = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>], iterator_types = ["parallel"]} outs(%v : tensor<8xf32>) {
+  ^bb0(%o: f32):
+    %i = linalg.index 0 : index
+    %n = arith.index_cast %i : index to i64
+    %f = arith.sitofp %n : i64 to f32
+    linalg.yield %f : f32
+  } -> tensor<8xf32>
+  %q = tensor.empty() : tensor<8x8xf32>
+  %angles0 = linalg.generic {indexing_maps = [#outer0, #outer1, #table], iterator_types = ["parallel", "parallel"]} ins(%p, %read : tensor<8xf32>, tensor<8xf32>) outs(%q : tensor<8x8xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %m = arith.mulf %a, %b : f32
+    linalg.yield %m : f32
+  } -> tensor<8x8xf32>
+  %angles1 = linalg.generic {indexing_maps = [#outer0, #outer1, #table], iterator_types = ["parallel", "parallel"]} ins(%p, %counted : tensor<8xf32>, tensor<8xf32>) outs(%q : tensor<8x8xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %m = arith.mulf %a, %b : f32
+    linalg.yield %m : f32
+  } -> tensor<8x8xf32>
+  %cos0 = linalg.generic {indexing_maps = [#table, #table], iterator_types = ["parallel", "parallel"]} ins(%angles0 : tensor<8x8xf32>) outs(%q : tensor<8x8xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %m = math.cos %a : f32
+    linalg.yield %m : f32
+  } -> tensor<8x8xf32>
+  %cos1 = linalg.generic {indexing_maps = [#table, #table], iterator_types = ["parallel", "parallel"]} ins(%angles1 : tensor<8x8xf32>) outs(%q : tensor<8x8xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %m = math.cos %a : f32
+    linalg.yield %m : f32
+  } -> tensor<8x8xf32>
+  %cos = tensor.concat dim(1) %cos0, %cos1 : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x16xf32>
+  %sin0 = linalg.generic {indexing_maps = [#table, #table], iterator_types = ["parallel", "parallel"]} ins(%angles0 : tensor<8x8xf32>) outs(%q : tensor<8x8xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %m = math.sin %a : f32
+    linalg.yield %m : f32
+  } -> tensor<8x8xf32>
+  %sin1 = linalg.generic {indexing_maps = [#table, #table], iterator_types = ["parallel", "parallel"]} ins(%angles1 : tensor<8x8xf32>) outs(%q : tensor<8x8xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %m = math.sin %a : f32
+    linalg.yield %m : f32
+  } -> tensor<8x8xf32>
+  %sin = tensor.concat dim(1) %sin0, %sin1 : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x16xf32>
+  %h = tensor.empty() : tensor<8x16xf32>
+  %x0 = tensor.extract_slice %x[0, 0] [8, 16] [1, 1] : tensor<8x32xf32> to tensor<8x16xf32>
+  %x1 = tensor.extract_slice %x[0, 16] [8, 16] [1, 1] : tensor<8x32xf32> to tensor<8x16xf32>
+  %a = linalg.elementwise <mul> ins(%x0, %cos : tensor<8x16xf32>, tensor<8x16xf32>) outs(%h : tensor<8x16xf32>) -> tensor<8x16xf32>
+  %b = linalg.elementwise <mul> ins(%x1, %sin : tensor<8x16xf32>, tensor<8x16xf32>) outs(%h : tensor<8x16xf32>) -> tensor<8x16xf32>
+  %c = linalg.elementwise <mul> ins(%x1, %cos : tensor<8x16xf32>, tensor<8x16xf32>) outs(%h : tensor<8x16xf32>) -> tensor<8x16xf32>
+  %d = linalg.elementwise <mul> ins(%x0, %sin : tensor<8x16xf32>, tensor<8x16xf32>) outs(%h : tensor<8x16xf32>) -> tensor<8x16xf32>
+  %y0 = linalg.elementwise <sub> ins(%a, %b : tensor<8x16xf32>, tensor<8x16xf32>) outs(%h : tensor<8x16xf32>) -> tensor<8x16xf32>
+  %y1 = linalg.elementwise <add> ins(%c, %d : tensor<8x16xf32>, tensor<8x16xf32>) outs(%h : tensor<8x16xf32>) -> tensor<8x16xf32>
+  %y = tensor.concat dim(1) %y0, %y1 : (tensor<8x16xf32>, tensor<8x16xf32>) -> tensor<8x32xf32>
+  return %y : tensor<8x32xf32>
+}
+
+// -----
+
 // CHECK-LABEL: func.func @swapped_sign
 // CHECK-NOT: linalg.index
 // REMARK: missed: the signs are not those of a rotation [linalg.elementwise]

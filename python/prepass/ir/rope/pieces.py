@@ -15,8 +15,9 @@ from iree.compiler import ir
 from iree.compiler.dialects import arith
 
 from prepass.ir.axes import Axis
+from prepass.ir.elementwise import clone_body, has_plain_body
 from prepass.ir.emit import constant
-from prepass.ir.expressions import Apply, tensor_sizes
+from prepass.ir.expressions import Apply, indexing_maps, tensor_sizes
 from prepass.ir.match import defining_op
 from prepass.ir.rope.elements import Element, Node, at, expand, node_type
 from prepass.ir.rope.places import Place
@@ -130,8 +131,31 @@ def _extract(element: Element, piece: Piece, position: Callable[[Axis], ir.Value
     inside = arith.subi(below, constant(piece.begin, index))
     inside = arith.minsi(inside, constant((piece.axis.extent or 1) - 1, index))
     indices = [_index(place.resolved(), piece, inside, position) for place in element.places]
+    counted = _counted(element.value, indices)
+    if counted is not None:
+        return counted
     type_ = ir.RankedTensorType(element.value.type).element_type
     return ir.Operation.create("tensor.extract", [type_], [element.value, *indices]).result
+
+
+def _counted(value: ir.Value, indices: Sequence[ir.Value]) -> ir.Value | None:
+    """The element of a tensor that is computed of where it stands alone, as an `arange` is: it needs no tensor."""
+    op = defining_op(value)
+    if op is None or op.name != "linalg.generic" or len(op.operands) != 1 or not has_plain_body(op):
+        return None
+    body = op.regions[0].blocks[0]
+    ops = [inner.operation for inner in body.operations]
+    reads = any(inner.name.split(".")[0] == "tensor" for inner in ops)
+    if reads or any(operand == body.arguments[0] for inner in ops for operand in inner.operands):
+        return None
+    if indexing_maps(op) != [ir.AffineMap.get_identity(len(indices))]:
+        return None
+    where = {
+        inner.result: indices[ir.IntegerAttr(inner.attributes["dim"]).value]
+        for inner in ops
+        if inner.name == "linalg.index"
+    }
+    return clone_body(op, where)[0]
 
 
 def _index(place: Place, piece: Piece, inside: ir.Value, position: Callable[[Axis], ir.Value]) -> ir.Value:
