@@ -39,7 +39,7 @@ from prepass.ir.parse import read_module
 from prepass.ir.targets.devices import compile_flags
 from prepass.pipeline.named import NamedPipeline
 from prepass.pipeline.registry import default_registry
-from prepass.tools.common import check_output, run_program, whole_output, working, write_output
+from prepass.tools.common import check_output, check_output_directory, run_program, whole_output, working, write_output
 
 DTYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
 CPU = "llvm-cpu"
@@ -115,6 +115,8 @@ def _main(arguments: argparse.Namespace) -> int:
     files = (arguments.output, arguments.mlir, arguments.parameters)
     for path in filter(None, files):
         check_output(str(path))
+    if arguments.bundle:
+        check_output_directory(str(arguments.bundle))
     if not any((*files, arguments.bundle, arguments.check)):
         raise PrepassError("nothing to do: give -o, --mlir, --parameters, --bundle or --check")
     model = find(arguments.model)

@@ -144,6 +144,7 @@ def test_the_optimization_level_counts():
         (["flux", "--check", "--layers=0"], "--layers takes a number from 1"),
         (["flux", "--check", "--preset=prepass-fulx"], "unknown pipeline 'prepass-fulx'; did you mean 'prepass-flux'?"),
         (["flux", "-o", "/nowhere/flux.vmfb"], "cannot open output '/nowhere/flux.vmfb'"),
+        (["flux", "--bundle", __file__], f"cannot open output '{__file__}': Not a directory"),
     ],
 )
 def test_mistakes_are_one_line(arguments, message, monkeypatch, capsys):

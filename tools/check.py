@@ -33,6 +33,7 @@ from prepass.tools.common import (
     PIPELINE_HELP,
     check_input,
     check_output,
+    check_output_directory,
     load_files,
     one_input,
     read_command_line,
@@ -101,7 +102,10 @@ def _request(path: str, command_line: CommandLine) -> Request:
         raise PrepassError("the input is read more than once, so that it cannot be standard input")
     check_input(path)
     if not command_line.switch("no-bisect"):
-        _check_directory(command_line.last("output", "prepass-check"))
+        output = command_line.last("output", "prepass-check")
+        check_output_directory(output)
+        # It is made beside its place, and renamed.
+        check_output(f"{output.rstrip('/')}.part")
     flags = _with_target(command_line.rest)
     pipeline, preset_flags = with_preset(command_line, flags)
     kernels = command_line.last("prepass-kernels") or None
@@ -128,13 +132,6 @@ def _request(path: str, command_line: CommandLine) -> Request:
         not command_line.switch("no-bisect"),
         Path(command_line.last("output", "prepass-check")),
     )
-
-
-def _check_directory(path: str) -> None:
-    if Path(path).exists() and not Path(path).is_dir():
-        raise PrepassError(f"cannot write a reproducer to '{path}': Not a directory")
-    # It is made beside its place, and renamed.
-    check_output(f"{path.rstrip('/')}.part")
 
 
 def _table(command_line: CommandLine) -> str:

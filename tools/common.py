@@ -234,6 +234,12 @@ def check_output(path: str) -> None:
         raise PrepassError(f"cannot open output '{path}': Permission denied")
 
 
+def check_output_directory(path: str) -> None:
+    """Raise PrepassError when a path is a file, where a directory is there or is to be made."""
+    if Path(path).exists() and not Path(path).is_dir():
+        raise PrepassError(f"cannot open output '{path}': Not a directory")
+
+
 @contextlib.contextmanager
 def whole_output(path: str) -> Iterator[str]:
     """Yield a path to write to; the file appears at `path` only when the block succeeds.

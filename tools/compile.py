@@ -91,6 +91,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return run_program(PROGRAM, _main, arguments)
 
 
+def main_as_iree_compile(arguments: Sequence[str]) -> int:
+    """Run what the user called iree-compile."""
+    return run_program(STOCK, _main, arguments)
+
+
 def _main(arguments: list[str]) -> int:
     command_line = split_command_line(arguments, _OWN_FLAGS, STOCK)
     if not {"-h", "--help", "-help", "--help-hidden"}.isdisjoint(command_line.rest):

@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     rest = without_plugin(rest)
     # Imported here: each program is slow to import, and one is needed.
     if program == "iree-compile":
-        from prepass.tools.compile import main as run
+        from prepass.tools.compile import main_as_iree_compile as run
     elif program == "iree-opt":
         from prepass.tools.opt import main_as_iree_opt as run
     else:

@@ -27,6 +27,7 @@ from prepass.tools.common import (
     PIPELINE_HELP,
     check_input,
     check_output,
+    check_output_directory,
     input_source,
     load_files,
     one_input,
@@ -107,8 +108,7 @@ def _main(arguments: list[str]) -> int:
     # Mistakes come before work is spent.
     check_output(path)
     benchmarks = command_line.last("benchmarks")
-    if benchmarks and Path(benchmarks).exists() and not Path(benchmarks).is_dir():
-        raise PrepassError(f"cannot write benchmarks to '{benchmarks}': Not a directory")
+    check_output_directory(benchmarks)
     kept = read_tuning_table(path) if Path(path).exists() else None
     flags = _flags(command_line)
     found = _extract(command_line, flags)

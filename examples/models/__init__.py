@@ -18,5 +18,6 @@ __all__ = ["MODELS", "Instance", "Model", "Settings", "find"]
 def find(name: str) -> Model:
     """A model by its name. Raises PrepassError."""
     if name not in MODELS:
-        raise PrepassError(f"no model '{name}'{did_you_mean(name, MODELS)}; models are {', '.join(MODELS)}")
+        near = did_you_mean(name, MODELS) or f"; models are {', '.join(MODELS)}"
+        raise PrepassError(f"no model '{name}'{near}")
     return MODELS[name]
