@@ -79,5 +79,5 @@ def test_compile_takes_presets(program, add_file):
 def test_unknown_presets_are_one_line(program, add_file):
     result = program("prepass-compile", add_file, *LLVM_CPU, "--prepass-preset=prepass-defualt")
     check_one_line(result, "unknown pipeline 'prepass-defualt'; did you mean 'prepass-default'?")
-    with pytest.raises(prepass.PrepassError, match="unknown pipeline 'nothing'"):
+    with pytest.raises(prepass.PrepassError, match="unknown pipeline 'nothing'; there are prepass-default, "):
         prepass.compile(ADD, preset="nothing", flags=LLVM_CPU)

@@ -43,6 +43,8 @@ from prepass.tools.common import (
 
 PROGRAM = "prepass-check"
 
+# What the flags that choose devices call this machine's CPU.
+_CPU_DEVICES = ("local", "llvm-cpu", "vmvx")
 _FLAGS = {
     **dict.fromkeys(PIPELINE_FLAGS, True),
     "rewrite-for": True,
@@ -143,8 +145,13 @@ def _table(command_line: CommandLine) -> str:
 
 
 def _with_target(flags: Sequence[str]) -> list[str]:
-    """Flags with those for this machine's CPU where they choose no target."""
+    """Flags with those for this machine's CPU where they choose no target. Raises PrepassError for another device."""
     names = {flag_name(flag) for flag in flags}
+    for flag in flags:
+        device = flag.partition("=")[2]
+        if flag_name(flag) in DEVICE_FLAGS and device and device not in _CPU_DEVICES:
+            advice = "--rewrite-for lets passes rewrite as for another target"
+            raise PrepassError(f"programs are run on this machine's CPU, not on '{device}'; {advice}")
     return [*(compile_flags("local-task") if names.isdisjoint(DEVICE_FLAGS) else ()), *flags]
 
 

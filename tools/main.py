@@ -95,7 +95,8 @@ def _passes(parsed: argparse.Namespace) -> None:
 def _pass_record(registry: Registry, name: str) -> dict[str, object]:
     pass_class = registry.find_pass(name)
     if pass_class is None:
-        raise PrepassError(f"unknown pass '{name}'{did_you_mean(name, registry.pass_names())}")
+        near = did_you_mean(name, registry.pass_names()) or "; `prepass passes` lists them"
+        raise PrepassError(f"unknown pass '{name}'{near}")
     return {
         "name": name,
         "summary": _summary(registry, name),

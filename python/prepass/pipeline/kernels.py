@@ -32,7 +32,8 @@ def check_kernels(names: Sequence[str]) -> None:
         if name in WORDS and len(names) > 1:
             raise OptionError(f"'{name}' stands alone, not among names of kernels")
         if name not in WORDS and name not in known:
-            raise OptionError(f"no kernel '{name}'{did_you_mean(name, [*known, *WORDS])}")
+            near = did_you_mean(name, [*known, *WORDS]) or "; `prepass kernels` lists them"
+            raise OptionError(f"no kernel '{name}'{near}")
 
 
 def chosen_kernels(names: Sequence[str]) -> list[Kernel]:

@@ -107,13 +107,15 @@ class Registry:
         """The named pipeline called `name`, with or without the prefix. Raises PrepassError with the nearest name."""
         found = self.find_pipeline(name) or self.find_pipeline(PREFIX + name)
         if found is None:
-            raise PrepassError(f"unknown pipeline '{name}'{did_you_mean(name, self.pipeline_names())}")
+            near = did_you_mean(name, self.pipeline_names()) or f"; there are {', '.join(self.pipeline_names())}"
+            raise PrepassError(f"unknown pipeline '{name}'{near}")
         return found
 
     def kernel(self, name: str) -> Kernel:
         """The kernel called `name`. Raises PrepassError with the nearest name."""
         if name not in self._kernels:
-            raise PrepassError(f"unknown kernel '{name}'{did_you_mean(name, self.kernel_names())}")
+            near = did_you_mean(name, self.kernel_names()) or "; `prepass kernels` lists them"
+            raise PrepassError(f"unknown kernel '{name}'{near}")
         found = self._load(self._kernels[name], name)
         if not isinstance(found, Kernel):
             raise PrepassError(f"'{name}' of {self.provider(name)} is not a Kernel: {found!r}")
