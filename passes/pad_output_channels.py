@@ -41,9 +41,9 @@ from iree.compiler import ir
 from prepass.ir.axes import Axis, Index
 from prepass.ir.elementwise import clone_body
 from prepass.ir.emit import Extents, constant, emit_tensor, erase_dead_producers, extract_slice, pad, zeros
-from prepass.ir.exact import scalar_constant
+from prepass.ir.exact import filled_number
 from prepass.ir.expressions import Apply, Read, element_type, tensor_sizes
-from prepass.ir.match import NoMatch, defining_op, find_ops
+from prepass.ir.match import NoMatch, find_ops
 from prepass.ir.named_convolutions import LAYOUTS
 from prepass.ir.sums import build_like
 from prepass.ir.targets import Target
@@ -83,8 +83,7 @@ def _build_padded(op: ir.Operation, channels: int) -> ir.Value:
     arguments = op.regions[0].blocks[0].arguments
     convolved = build_like(op, operands, lambda new: clone_body(op, dict(zip(arguments, new, strict=True))))
     cut = extract_slice(convolved, [0] * len(sizes), op.results[0].type)
-    producer = defining_op(op.operands[2])
-    if producer is not None and producer.name == "linalg.fill" and scalar_constant(producer.operands[0]) == 0:
+    if filled_number(op.operands[2]) == 0:
         return cut
     add = "arith.addi" if isinstance(accumulator, ir.IntegerType) else "arith.addf"
     total = Apply(add, (Read(cut, result), Read(op.operands[2], result)), accumulator)

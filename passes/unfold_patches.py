@@ -39,9 +39,9 @@ from iree.compiler import ir
 from prepass.ir.axes import Axis, Group, Index
 from prepass.ir.elementwise import clone_body
 from prepass.ir.emit import Extents, emit_tensor, erase_dead_producers, generic, relayout, zeros
-from prepass.ir.exact import scalar_constant
+from prepass.ir.exact import filled_number
 from prepass.ir.expressions import Apply, Read, element_type, tensor_sizes
-from prepass.ir.match import NoMatch, defining_op, find_ops
+from prepass.ir.match import NoMatch, find_ops
 from prepass.ir.named_convolutions import LAYOUTS, SPACE, rates
 from prepass.pipeline.base import Pass, PassContext
 
@@ -141,8 +141,7 @@ def _build_as_matrix(found: _Patches, extents: Extents) -> ir.Value:
     ]
     maps = _maps((rows, channel, found.inside), (rows, found.inside), matrix, (rows, channel))
     product = _build_matmul(op, operands, maps)
-    producer = defining_op(op.operands[2])
-    if producer is not None and producer.name == "linalg.fill" and scalar_constant(producer.operands[0]) == 0:
+    if filled_number(op.operands[2]) == 0:
         return relayout(product, (rows, channel), found.result, extents)
     add = "arith.addi" if isinstance(accumulator, ir.IntegerType) else "arith.addf"
     reads = Read(product, (rows, channel)), Read(op.operands[2], found.result)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from iree.compiler import ir
 
-from prepass.ir.exact import scalar_constant
+from prepass.ir.exact import filled_number
 from prepass.ir.kernels.conditions import check_alone, check_element_types, check_f32_sums
 from prepass.ir.layout.bodies import body_ops
 from prepass.ir.match import NoMatch, defining_op
@@ -145,9 +145,9 @@ def _read_image(op: ir.Operation) -> tuple[View, list[int]]:
 
 def _read_initial(op: ir.Operation, coordinates: Coordinates) -> Step | None:
     """What the sums start from."""
-    initial = defining_op(op.operands[-1])
-    if initial is not None and initial.name == "linalg.fill" and scalar_constant(initial.operands[0]) == 0:
+    if filled_number(op.operands[-1]) == 0:
         return None
+    initial = defining_op(op.operands[-1])
     if initial is None or initial.name != "linalg.generic" or len(initial.results) != 1:
         raise NoMatch("the sums start neither from zero nor from what an elementwise op computes", op)
     return read_step(initial, {}, {initial.results[0]: coordinates})[0]

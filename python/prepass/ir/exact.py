@@ -35,6 +35,12 @@ def splat_constant(value: ir.Value) -> Number | None:
     return _number(attribute.get_splat_value())
 
 
+def filled_number(value: ir.Value) -> Number | None:
+    """The number that a tensor is filled with, as the sums of a contraction are before it."""
+    op = defining_op(value)
+    return scalar_constant(op.operands[0]) if op is not None and op.name == "linalg.fill" else None
+
+
 def same_number(a: Number, b: Number) -> bool:
     """Whether two numbers are the same one; zeros of different sign are not."""
     return a == b and math.copysign(1, a) == math.copysign(1, b)

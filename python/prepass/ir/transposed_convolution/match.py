@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from iree.compiler import ir
 
 from prepass.ir.elementwise import is_elementwise, is_truncation, moves_only
-from prepass.ir.exact import scalar_constant
+from prepass.ir.exact import filled_number
 from prepass.ir.expressions import indexing_maps, tensor_sizes
 from prepass.ir.match import NoMatch, defining_op, has_one_user
 from prepass.ir.named_convolutions import LAYOUTS, SPACE, rates
@@ -141,9 +141,9 @@ def _match_static(op: ir.Operation, layout: str, source: ir.Value) -> None:
 
 def _match_bias(op: ir.Operation, output: str) -> ir.Value | None:
     init = op.operands[2]
-    producer = defining_op(init)
-    if producer is not None and producer.name == "linalg.fill" and scalar_constant(producer.operands[0]) == 0:
+    if filled_number(init) == 0:
         return None
+    producer = defining_op(init)
     if producer is not None and is_elementwise(producer) and moves_only(producer) and len(producer.operands) == 2:
         (channel,) = (ir.AffineExpr.get_dim(dim) for dim, letter in enumerate(output) if letter == "f")
         if list((indexing_maps(producer) or [])[0].results) == [channel]:
