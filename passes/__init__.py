@@ -22,6 +22,7 @@ PASSES: dict[str, str] = {
     "prepass-guard-padding": "prepass.passes.guard_padding:GuardPaddingPass",
     "prepass-merge-constants": "prepass.passes.merge_constants:MergeConstantsPass",
     "prepass-pad-attention-keys": "prepass.passes.pad_attention_keys:PadAttentionKeysPass",
+    "prepass-pad-input-channels": "prepass.passes.pad_input_channels:PadInputChannelsPass",
     "prepass-pad-output-channels": "prepass.passes.pad_output_channels:PadOutputChannelsPass",
     "prepass-promote-accumulators": "prepass.passes.promote_accumulators:PromoteAccumulatorsPass",
     "prepass-raise-attention": "prepass.passes.raise_attention:RaiseAttentionPass",

@@ -20,6 +20,7 @@ PIPELINE = NamedPipeline(
         Step("prepass-transpose-convolutions", "Convolutions read whole vectors of channels, and so do their norms."),
         Step("canonicalize", "Removes what only the former layout needed."),
         Step("cse", "Transposes of one value become one."),
+        Step("prepass-pad-input-channels", "Images of 3 channels are loaded 8 bytes at a time, not 2."),
         Step("prepass-guard-padding", "The reshape behind a norm stays before the padding, which fuses."),
         Step(
             "prepass-select-kernels",

@@ -66,6 +66,7 @@ CASES = {
     "merge-constants": (CONSTANTS, ""),
     "strip-assertions": (LOOKUP, ""),
     "guard-padding": ("depthwise", "gfx942"),
+    "pad-input-channels": ("as_it_is", "gfx942"),
     "pad-output-channels": (CONVOLUTION, "gfx942"),
     "unfold-patches": ("last", ""),
     "vectorize-lookups": (ROWS, ""),

@@ -129,6 +129,7 @@ _CONVOLUTIONS = (
         "matrix instructions compute.",
         (
             "prepass-unfold-patches",
+            "prepass-pad-input-channels",
             "prepass-pad-output-channels",
             "prepass-decompose-transposed-convolutions",
         ),
@@ -200,6 +201,7 @@ ALL_PASSES: tuple[str, ...] = (
     "prepass-pad-output-channels",
     "prepass-fold-padding",
     "prepass-transpose-convolutions",
+    "prepass-pad-input-channels",
     "prepass-vectorize-lookups",
 )
 

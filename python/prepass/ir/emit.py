@@ -59,6 +59,12 @@ def index_constant(number: int) -> ir.Value:
     return arith.constant(ir.IndexType.get(), number)
 
 
+def loop_index(number: int) -> ir.Value:
+    """Where a loop is, a `linalg.index`, in the body of a linalg op."""
+    dim = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), number)
+    return ir.Operation.create("linalg.index", [ir.IndexType.get()], attributes={"dim": dim}).result
+
+
 def empty(index: Index, element: ir.Type, extents: Extents) -> ir.Value:
     """A `tensor.empty` with one dim a group of the index."""
     type_ = _tensor_type(index, element)
@@ -302,8 +308,7 @@ def _extract(value: ir.Value) -> ir.Value:
 def _emit_position(group: Group, loops: Index, extents: Extents) -> ir.Value:
     position: ir.Value | None = None
     for axis in leaves(group):
-        dim = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), loops.index((axis,)))
-        here = ir.Operation.create("linalg.index", [ir.IndexType.get()], attributes={"dim": dim}).result
+        here = loop_index(loops.index((axis,)))
         position = here if position is None else arith.addi(arith.muli(position, extents.value(axis)), here)
     return index_constant(0) if position is None else position
 

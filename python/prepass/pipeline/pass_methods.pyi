@@ -39,6 +39,8 @@ class PassMethods:
         """Give constants with equal contents one attribute, whatever their resources are called."""
     def pad_attention_keys(self, *, min_queries: int = 256) -> Pipeline:
         """Pad the keys of attention to a length for which the target has matrix instructions."""
+    def pad_input_channels(self) -> Pipeline:
+        """Give stems, convolutions of images of 3 channels for one, as many input channels as a load takes."""
     def pad_output_channels(self) -> Pipeline:
         """Give convolutions with few output channels more of them, so that they use matrix instructions."""
     def promote_accumulators(self, *, kinds: tuple[Literal['contraction', 'convolution', 'reduction'], ...] = ('contraction', 'convolution', 'reduction'), types: tuple[Literal['f16', 'bf16', 'i8'], ...] = ('f16', 'bf16', 'i8'), carry: Literal['none', 'statistics', 'norms'] = 'norms') -> Pipeline:

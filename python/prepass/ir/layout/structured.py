@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from iree.compiler import ir
 from iree.compiler.dialects import arith
 
-from prepass.ir.emit import erase_dead_producers, index_constant
+from prepass.ir.emit import erase_dead_producers, index_constant, loop_index
 from prepass.ir.expressions import indexing_maps, loop_sizes
 from prepass.ir.layout.bodies import BodyOp, body_ops, copy_op, structured_op, window_attributes
 from prepass.ir.layout.factors import Factor
@@ -222,7 +222,6 @@ def _body_rewriter(
 def _position(loop: int, pieces: Sequence[int | None], order: Sequence[Loop]) -> ir.Value:
     position = None
     for piece, size in enumerate(pieces):
-        dim = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), order.index((loop, piece)))
-        here = ir.Operation.create("linalg.index", [ir.IndexType.get()], attributes={"dim": dim}).result
+        here = loop_index(order.index((loop, piece)))
         position = here if position is None else arith.addi(arith.muli(position, index_constant(size)), here)
     return position

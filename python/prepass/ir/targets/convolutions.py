@@ -17,6 +17,10 @@ FEWEST_PRODUCTS = 64
 # What the matrix instructions of gfx942 sum up products in, by the type of both factors.
 MATRIX_SUMS = {"f16": "f32", "bf16": "f32", "f32": "f32", "i8": "i32"}
 
+# IREE 3.13 loads 8 bytes where so many channels in 16 bits divide those that there are, and else 2.
+_CHANNELS_A_LOAD = 4
+# From here on the channels of a pixel are most of what is loaded of it, padded or not.
+_MANY_CHANNELS = 16
 _FEW_FILTERS = 8
 # llvm-cpu reads, for each few pixels, a vector of every row of the filters. Where the rows lie in more pages than the
 # processor has translations of, that takes longer than all else: with 3x3 windows on a Zen 4, 1.2 times as fast as NCHW
@@ -87,3 +91,19 @@ def pads_within_kernel(target: Target, channels: int, element: str, *, windows: 
     """
     few = 1 < channels <= MOST_WITHOUT_MATRIX
     return target.architecture == "gfx942" and few and windows and element in MATRIX_SUMS
+
+
+def padded_input_channels(target: Target, channels: int, element: str) -> int | None:
+    """How many input channels a convolution should have instead of `channels`, or None for those it has.
+
+    Cycles of the busiest CU, in thousands, by the static cost model:
+
+    | channels | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 12 |
+    | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
+    | 3x3, 512x512, 128 filters | 26 | 34 | 17 | 39 | 44 | 47 | 14 | 98 | 23 |
+    | 7x7 with stride 2, 4x224x224, 64 filters | 12 | 25 | 9 | 17 | 26 | 56 | 11 | 40 | 18 |
+    """
+    loads_few_bytes = target.architecture.startswith("gfx9") and element in ("f16", "bf16")
+    if not loads_few_bytes or not 1 < channels < _MANY_CHANNELS or channels % _CHANNELS_A_LOAD == 0:
+        return None
+    return -(-channels // _CHANNELS_A_LOAD) * _CHANNELS_A_LOAD

@@ -20,6 +20,7 @@ from prepass.ir.emit import (
     extract_slice,
     generic,
     index_constant,
+    loop_index,
     pad,
     relayout,
     zeros,
@@ -102,7 +103,7 @@ def _build_filter(found: TransposedConvolution, order: FilterOrder) -> ir.Value:
     index: Index = tuple((axis,) for axis in loops)
 
     def body(_: Sequence[ir.Value]) -> ir.Value:
-        at = {axis: _loop_index(number) for number, axis in enumerate(loops)}
+        at = {axis: loop_index(number) for number, axis in enumerate(loops)}
         places = [
             _tap(found.space[letter], at[phases[letter]], at[taps[letter]])
             if letter in found.space
@@ -132,11 +133,6 @@ def _padded_filter(found: TransposedConvolution, layout: str) -> ir.Value:
 def _tap(direction: Direction, phase: ir.Value, tap: ir.Value) -> ir.Value:
     first = arith.subi(index_constant(direction.stride - 1), phase)
     return arith.addi(first, arith.muli(tap, index_constant(direction.stride)))
-
-
-def _loop_index(number: int) -> ir.Value:
-    dim = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), number)
-    return ir.Operation.create("linalg.index", [ir.IndexType.get()], attributes={"dim": dim}).result
 
 
 def _collapse(value: ir.Value, counts: Sequence[int]) -> ir.Value:
