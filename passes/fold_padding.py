@@ -50,7 +50,7 @@ from prepass.ir.emit import constant, erase_dead_producers, pad
 from prepass.ir.expressions import element_type
 from prepass.ir.match import NoMatch, find_ops, is_dead
 from prepass.ir.padding.read import Padded, read_padded
-from prepass.ir.padding.sink import build_sunk, leads_to_window, match_sinking
+from prepass.ir.padding.sink import build_sunk, leads_to_window, match_sinking, reads_padding
 from prepass.pipeline.base import Pass, PassContext
 
 _PADDING_OPS = ("tensor.insert_slice", "tensor.concat", "tensor.pad")
@@ -118,8 +118,10 @@ class FoldPaddingPass(Pass):
         op.erase()
 
     def _sink(self, op: ir.Operation, context: PassContext) -> None:
+        if not reads_padding(op) or not leads_to_window(op.results[0]):
+            return
         try:
-            sinking = match_sinking(op) if leads_to_window(op.results[0]) else None
+            sinking = match_sinking(op)
         except NoMatch as miss:
             context.missed_match(miss)
             return

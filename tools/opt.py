@@ -67,7 +67,7 @@ OPTIONS:
   --split-input-file             Process the parts between '// -----' lines one by one
   --verify-diagnostics           Check diagnostics and remarks against expected-error, -warning, -remark
                                  and -note comments instead of printing them
-  --verify-each=<bool>           Verify the IR after each pass (default: true)
+  --verify-each=<bool>           Verify the IR after each pass that reports a rewrite, and at the end (default: true)
   --emit-bytecode                Write MLIR bytecode; bytecode input is recognized by itself
   --allow-unregistered-dialect   Accept ops that no dialect has registered
   --mlir-print-ir-before-all     Print the IR before each pass

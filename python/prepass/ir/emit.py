@@ -286,7 +286,7 @@ def erase_dead_producers(values: Sequence[ir.Value]) -> None:
 
 def _producers(op: ir.Operation) -> list[ir.Operation]:
     """The ops whose results `op` reads, its regions included, in the order it reads them."""
-    inside = find_ops(op, lambda _: True)
+    inside = find_ops(op, lambda _: True) if len(op.regions) else [op]
     operands = [operand for nested in inside for operand in nested.operands]
     producers = dict.fromkeys(producer for operand in operands if (producer := defining_op(operand)) is not None)
     return [producer for producer in producers if producer not in inside]

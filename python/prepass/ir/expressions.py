@@ -17,7 +17,7 @@ from iree.compiler import ir
 from iree.compiler.dialects import linalg
 
 from prepass.ir.axes import Axis, Group, Index, index_leaves, leaves, resolve, split_group
-from prepass.ir.match import defining_op
+from prepass.ir.match import defining_op, yielded
 
 
 @dataclass(frozen=True)
@@ -312,54 +312,61 @@ def loop_sizes(op: ir.Operation) -> list[int | None]:
 
 def body_expr(op: ir.Operation, result_number: int, loops: list[Group], *, reduction: bool = False) -> Expr | None:
     """What a linalg op yields for a result at one point of its loops, or None when that is not scalar arithmetic."""
-    block = op.regions[0].blocks[0]
-    maps = indexing_maps(op) or []
-    first_init = len(maps) - len(op.results)
-    values: dict[ir.Value, Expr] = {}
+    body = _Body(op, loops, reduction)
     try:
-        for number, (argument, operand, operand_map) in enumerate(zip(block.arguments, op.operands, maps, strict=True)):
-            if reduction and number >= first_init:
-                values[argument] = Accumulator()
-            else:
-                values[argument] = _operand_expr(operand, operand_map, loops)
-        *_, terminator = block.operations
-        return _evaluate(terminator.operands[result_number], block, values, loops)
+        return body.evaluate(yielded(op)[result_number])
     except _OpaqueError:
         return None
 
 
-def _operand_expr(operand: ir.Value, operand_map: ir.AffineMap, loops: list[Group]) -> Expr:
-    if not isinstance(operand.type, ir.RankedTensorType):
-        return scalar_expr(operand)
-    index: list[Group] = []
-    for size, expr in zip(tensor_sizes(operand), operand_map.results, strict=True):
-        if isinstance(expr, ir.AffineDimExpr):
-            index.append(loops[expr.position])
-        elif isinstance(expr, ir.AffineConstantExpr) and size == 1:
-            index.append(())
-        else:
-            raise _OpaqueError
-    return Read(operand, tuple(index))
+class _Body:
+    """The body of a linalg op at one point of its loops; operands are read when what is yielded needs them."""
 
+    def __init__(self, op: ir.Operation, loops: list[Group], reduction: bool) -> None:
+        self._op = op
+        self._block = op.regions[0].blocks[0]
+        self._loops = loops
+        self._maps = indexing_maps(op) or []
+        self._accumulators = len(self._maps) - len(op.results) if reduction else len(self._maps)
+        self._values: dict[ir.Value, Expr] = {}
 
-def _evaluate(value: ir.Value, block: ir.Block, values: dict[ir.Value, Expr], loops: list[Group]) -> Expr:
-    if value in values:
-        return values[value]
-    op = defining_op(value)
-    if op is None or op.operation.block != block:
-        return scalar_expr(value)
-    if op.name == "linalg.index":
-        result: Expr = Position(loops[ir.IntegerAttr(op.attributes["dim"]).value])
-    elif op.name == "arith.constant":
-        result = scalar_expr(value)
-    elif op.name.startswith(("arith.", "math.")) and len(op.results) == 1 and not len(op.regions):
-        operands = tuple(_evaluate(operand, block, values, loops) for operand in op.operands)
-        attributes = tuple((name, op.attributes[name]) for name in op.attributes)
-        result = Apply(op.name, operands, value.type, attributes)
-    else:
+    def evaluate(self, value: ir.Value) -> Expr:
+        """The expression of a value of the body."""
+        if value not in self._values:
+            self._values[value] = self._make(value)
+        return self._values[value]
+
+    def _make(self, value: ir.Value) -> Expr:
+        if isinstance(value, ir.BlockArgument):
+            return self._operand(value.arg_number) if value.owner == self._block else scalar_expr(value)
+        op = value.owner.operation
+        if op.block != self._block:
+            return scalar_expr(value)
+        if op.name == "linalg.index":
+            return Position(self._loops[ir.IntegerAttr(op.attributes["dim"]).value])
+        if op.name == "arith.constant":
+            return scalar_expr(value)
+        if op.name.startswith(("arith.", "math.")) and len(op.results) == 1 and not len(op.regions):
+            operands = tuple(self.evaluate(operand) for operand in op.operands)
+            attributes = tuple((name, op.attributes[name]) for name in op.attributes)
+            return Apply(op.name, operands, value.type, attributes)
         raise _OpaqueError
-    values[value] = result
-    return result
+
+    def _operand(self, number: int) -> Expr:
+        if number >= self._accumulators:
+            return Accumulator()
+        operand = self._op.operands[number]
+        if not isinstance(operand.type, ir.RankedTensorType):
+            return scalar_expr(operand)
+        index: list[Group] = []
+        for size, expr in zip(tensor_sizes(operand), self._maps[number].results, strict=True):
+            if isinstance(expr, ir.AffineDimExpr):
+                index.append(self._loops[expr.position])
+            elif isinstance(expr, ir.AffineConstantExpr) and size == 1:
+                index.append(())
+            else:
+                raise _OpaqueError
+        return Read(operand, tuple(index))
 
 
 def _expand_collapse(op: ir.Operation, read: Read) -> Read | None:

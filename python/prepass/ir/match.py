@@ -37,9 +37,10 @@ def find_ops(
     """
     found: list[ir.Operation] = []
 
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if wanted(op.operation):
-            found.append(op.operation)
+    def visit(visited: ir.Operation) -> ir.WalkResult:
+        op = visited.operation
+        if wanted(op):
+            found.append(op)
         return ir.WalkResult.ADVANCE
 
     root.operation.walk(visit, order)
@@ -49,6 +50,11 @@ def find_ops(
 def walk_ops(root: ir.Operation, name: str) -> list[ir.Operation]:
     """All operations called `name` nested in `root`, in post-order; see `find_ops`."""
     return find_ops(root, lambda op: op.name == name)
+
+
+def yielded(op: ir.Operation) -> list[ir.Value]:
+    """What the body of a linalg op or of a pad yields."""
+    return list(op.regions[0].blocks[0].operations[-1].operation.operands)
 
 
 def has_one_user(value: ir.Value) -> bool:

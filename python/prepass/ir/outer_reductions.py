@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from iree.compiler import ir
 
 from prepass.ir.expressions import element_bytes, indexing_maps, loop_positions, loop_sizes
-from prepass.ir.match import NoMatch, computes, defining_op, find_ops
+from prepass.ir.match import NoMatch, computes, defining_op, find_ops, yielded
 from prepass.ir.targets.gfx942_reductions import ReductionLoops
 
 _COMBINERS = ("arith.addf", "arith.addi", "arith.maximumf", "arith.maxnumf", "arith.minimumf", "arith.minnumf")
@@ -107,8 +107,7 @@ def _combines(op: ir.Operation) -> bool:
         return False
     block = op.regions[0].blocks[0]
     accumulator = block.arguments[len(block.arguments) - 1]
-    yielded = block.operations[len(block.operations) - 1].operands[0]
-    combiner = defining_op(yielded)
+    combiner = defining_op(yielded(op)[0])
     users = [use.owner.operation for use in accumulator.uses]
     return combiner is not None and combiner.name in _COMBINERS and users == [combiner]
 

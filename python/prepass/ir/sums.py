@@ -14,7 +14,7 @@ from iree.compiler.dialects import linalg
 from prepass.ir.casts.widen import cast, is_float, widen_body
 from prepass.ir.elementwise import CASTS, cast_tensor, empty_like
 from prepass.ir.expressions import element_type, indexing_maps, loop_sizes
-from prepass.ir.match import NoMatch, defining_op
+from prepass.ir.match import NoMatch, defining_op, yielded
 
 Kind = Literal["contraction", "convolution", "reduction"]
 
@@ -55,8 +55,7 @@ def match_sum(op: ir.Operation) -> Sum:
     if len(op.results) != 1:
         raise NoMatch("it has several results", op)
     block = op.regions[0].blocks[0]
-    *_, terminator = block.operations
-    combiner = _below_casts(terminator.operands[0])
+    combiner = _below_casts(yielded(op)[0])
     if combiner is None or combiner.operation.block != block:
         raise NoMatch("it adds nothing to its result", op)
     accumulator = block.arguments[len(block.arguments) - 1]

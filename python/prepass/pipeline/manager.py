@@ -16,7 +16,7 @@ from iree.compiler.passmanager import PassManager
 from prepass.errors import PassFailure, PrepassError, describe_exception
 from prepass.ir.locations import describe_location
 from prepass.ir.targets import find_target
-from prepass.pipeline.base import Pass, PassContext, Remark, RemarkHandler
+from prepass.pipeline.base import Pass, PassContext, Remark, RemarkHandler, RemarkKind
 from prepass.pipeline.control import Control, RewriteLimit
 from prepass.pipeline.resolve import ROOT, Element, NativePass, Nest, PythonPass, print_pass, python_passes
 
@@ -30,7 +30,7 @@ class Instrumentation:
         off multi-threading in the context, as it does in mlir-opt.
       timing: A wall-time report at the end.
       statistics: A pass statistics report at the end.
-      verify: Verify the IR after each pass.
+      verify: Verify the IR after each pass that reports a rewrite, and at the end.
     """
 
     print_before_all: bool = False
@@ -96,12 +96,16 @@ def run_pipeline(
             for dialect in instance.dependent_dialects:
                 module.context.get_dialect_descriptor(dialect)
         manager = PassManager(ROOT)
+        instrumentation = instrumentation or Instrumentation()
+        settings = _Settings(on_remark, control or Control(), instrumentation.verify)
         for element in pipeline.elements:
-            _add_element(manager, element, (), result, _Settings(on_remark, control or Control()))
-        _instrument(manager, instrumentation or Instrumentation(), module.context)
+            _add_element(manager, element, (), result, settings)
+        _instrument(manager, instrumentation, module.context)
         manager.run(module)
+        if instrumentation.verify:
+            module.verify()
     result.seconds = time.perf_counter() - started
-    if instrumentation and instrumentation.statistics:
+    if instrumentation.statistics:
         print(_counter_report(result), file=sys.stderr)
     return result
 
@@ -116,7 +120,8 @@ def _counter_report(result: PipelineRun) -> str:
 
 
 def _instrument(manager: PassManager, wanted: Instrumentation, context: ir.Context) -> None:
-    manager.enable_verifier(wanted.verify)
+    # Its own verifier runs after every pass, which takes as long as most passes do that find nothing to rewrite.
+    manager.enable_verifier(False)
     if wanted.prints_ir:
         context.enable_multithreading(False)
         manager.enable_ir_printing(
@@ -137,6 +142,7 @@ class _Settings:
 
     on_remark: RemarkHandler | None
     control: Control
+    verify: bool
 
 
 def _add_element(
@@ -187,6 +193,8 @@ def _callable(
                 run.stopped_at = reached.op
                 break
         run.seconds += time.perf_counter() - started
+        if settings.verify and (run.counters or any(remark.kind is RemarkKind.APPLIED for remark in run.remarks)):
+            module.operation.verify()
 
     return execute
 

@@ -23,7 +23,7 @@ from prepass.ir.elementwise import (
 )
 from prepass.ir.emit import generic
 from prepass.ir.expressions import element_type, indexing_maps
-from prepass.ir.match import NoMatch, defining_op, has_one_user
+from prepass.ir.match import NoMatch, defining_op, has_one_user, yielded
 from prepass.ir.sums import Sum, build_like, match_sum, reduces
 
 
@@ -130,7 +130,7 @@ def match_trailing_extension(op: ir.Operation) -> ir.Value | None:
     """
     if is_extension(op) or not has_plain_body(op):
         return None
-    extension = defining_op(_yielded(op))
+    extension = defining_op(yielded(op)[0])
     if extension is None or extension.name != "arith.extf":
         return None
     value = extension.operands[0]
@@ -141,7 +141,7 @@ def match_trailing_truncation(op: ir.Operation) -> ir.Value | None:
     """The value in the body of an elementwise op that it truncates only to yield it."""
     if not is_elementwise(op) or not has_plain_body(op):
         return None
-    truncation = defining_op(_yielded(op))
+    truncation = defining_op(yielded(op)[0])
     return truncation.operands[0] if truncation is not None and truncation.name == "arith.truncf" else None
 
 
@@ -181,11 +181,6 @@ def build_reading(op: ir.Operation, wide: Mapping[int, ir.Value]) -> ir.Value:
         return clone_body(op, known)
 
     return build_like(op, operands, body)
-
-
-def _yielded(op: ir.Operation) -> ir.Value:
-    *_, terminator = op.regions[0].blocks[0].operations
-    return terminator.operation.operands[0]
 
 
 def _is_reduction(op: ir.Operation) -> bool:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from iree.compiler import ir
@@ -89,22 +89,29 @@ def availability(before: ir.Operation, weights: Weights) -> Callable[[ir.Value],
 
     def available(value: ir.Value) -> bool:
         op = defining_op(value)
-        if op is None or op.block != before.block or op.is_before_in_block(before):
-            return True
-        if weights.is_constant(value):
+        # The order is asked for last: a block numbers its ops anew for it when some were moved.
+        if op is None or weights.is_constant(value) or op.block != before.block or op.is_before_in_block(before):
             return True
         return op.name in _VIEWS_OF_CONSTANTS and all(map(available, op.operands))
 
     return available
 
 
-def hoist(values: Sequence[ir.Value], before: ir.Operation) -> None:
+def hoist(values: Iterable[ir.Value], before: ir.Operation) -> None:
     """Move what `availability` lets be moved among `values`, and what it reads, before an op."""
+    # All are found before one is moved: a move makes a block number its ops anew when it is next asked for their order.
+    for op in _ops_after(values, before):
+        op.move_before(before)
+
+
+def _ops_after(values: Iterable[ir.Value], before: ir.Operation) -> list[ir.Operation]:
+    """What defines `values` and what that reads, as far as it is behind an op of the block, in order."""
+    found: dict[ir.Operation, None] = {}
     for value in values:
         op = defining_op(value)
-        if op is not None and op.block == before.block and before.is_before_in_block(op):
-            hoist(list(op.operands), before)
-            op.move_before(before)
+        if op is not None and op not in found and op.block == before.block and before.is_before_in_block(op):
+            found.update(dict.fromkeys([*_ops_after(op.operands, before), op]))
+    return list(found)
 
 
 def _map(loops: Index, dims: Index) -> ir.AffineMap:

@@ -111,7 +111,7 @@ def lone_source(op: ir.Operation, weights: Weights) -> ir.Value | None:
     result, contraction = contraction_result(op) or (None, None)
     if result is None or contraction is None:
         return None
-    operands = [_operand(result, contraction, side) for side in (0, 1)]
+    operands = _both_operands(result, contraction)
     if None in operands:
         return None
     sources = [operand.source.value for operand in operands if not weights.is_constant(operand.source.value)]
@@ -130,7 +130,7 @@ def read_member(op: ir.Operation, index: Index, source: ir.Value) -> Member:
     accumulator = element_type(op.results[0])
     if any(type_of(expr) != accumulator for expr in (contraction.lhs, contraction.rhs)):
         raise NoMatch("its products are rounded before they are added", op)
-    operands = [_operand(result, contraction, side) for side in (0, 1)]
+    operands = _both_operands(result, contraction)
     shared, weight = operands if operands[0] and operands[0].source.value == source else operands[::-1]
     if shared is None or weight is None or shared.source.value != source:
         raise NoMatch("an operand is computed inside the contraction", op)
@@ -154,19 +154,23 @@ def _check_axes(member: Member) -> None:
 
 def _operands(result: Read, contraction: Contraction, weights: Weights) -> list[_Operand]:
     """The operands that a call can change; those that are computed inside the contraction are left out."""
-    found = (_operand(result, contraction, side) for side in (0, 1))
+    found = _both_operands(result, contraction)
     return [operand for operand in found if operand is not None and not weights.is_constant(operand.source.value)]
 
 
-def _operand(result: Read, contraction: Contraction, side: int) -> _Operand | None:
-    """An operand as far up as the axes of the contraction are still in one of the two; None when it is computed."""
-    reads, others = (
-        [part for part in descend(expr) if isinstance(part, Read)]
-        for expr in ((contraction.lhs, contraction.rhs) if side == 0 else (contraction.rhs, contraction.lhs))
+def _both_operands(result: Read, contraction: Contraction) -> tuple[_Operand | None, _Operand | None]:
+    """The operands; None for one that is computed."""
+    left, right = (
+        [part for part in descend(expr) if isinstance(part, Read)] for expr in (contraction.lhs, contraction.rhs)
     )
-    if not reads or not others:
-        return None
+    if not left or not right:
+        return None, None
     everywhere = {*index_leaves(result.index), *leaves(contraction.axes)}
+    return _operand(left, right, everywhere), _operand(right, left, everywhere)
+
+
+def _operand(reads: Sequence[Read], others: Sequence[Read], everywhere: set[Axis]) -> _Operand:
+    """An operand as far up as the axes of the contraction, `everywhere`, are still in one of the two."""
     missing = everywhere.difference(index_leaves(reads[-1].index), index_leaves(others[-1].index))
     needed = missing.intersection(index_leaves(reads[0].index)) | set(index_leaves(reads[-1].index))
     source = [read for read in reads if needed.issubset(index_leaves(read.index))][-1]

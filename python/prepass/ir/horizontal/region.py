@@ -56,29 +56,62 @@ def find_outputs(ops: Sequence[ir.Operation], source: ir.Value, available: Avail
     Goes on from each result while one op reads it and computes elementwise, from it and from what is
     `available`, or moves it. With `join`, an op may read several of the results, as a gate does.
     """
-    region = set(ops)
-    outputs = {op.results[0]: _read_output(op.results[0], region, ops, source, available) for op in ops}
-    grows = True
-    while grows:
-        grows = False
-        for value in list(outputs):
-            users = _users(value) if value in outputs else set()
-            if len(users) != 1 or not _computes_elements(user := next(iter(users))):
-                continue
-            inputs = [operand for operand in tensor_inputs_of(user) if operand in outputs]
-            if any(_users(operand) != users for operand in inputs) or (len(set(inputs)) > 1 and not join):
-                continue
-            try:
-                output = _read_output(user.results[0], region | {user}, ops, source, available)
-            except NoMatch:
-                continue
-            for operand in set(inputs):
-                del outputs[operand]
-            outputs[user.results[0]] = output
-            region.add(user)
-            grows = True
-    places = list(ops)
-    return sorted(outputs.values(), key=lambda output: min(places.index(member.op) for member in output.members))
+    steps = _grow(ops, join)
+    region = {*ops, *steps}
+    grown = {operand for inputs in steps.values() for operand in inputs}
+    pending = [op.results[0] for op in (*ops, *steps) if op.results[0] not in grown]
+    outputs = []
+    # What cannot be computed as a whole is computed as far as it can be.
+    while pending:
+        value = pending.pop(0)
+        try:
+            outputs.append(_read_output(value, region, ops, source, available))
+        except NoMatch:
+            step = steps.get(value.owner.operation)
+            if step is None:
+                raise
+            pending.extend(step)
+    places = {op: place for place, op in enumerate(ops)}
+    return sorted(outputs, key=lambda output: min(places[member.op] for member in output.members))
+
+
+def _grow(ops: Sequence[ir.Operation], join: bool) -> dict[ir.Operation, list[ir.Value]]:
+    """The elementwise ops and reshapes that follow, each with those of its operands that it goes on from."""
+    steps: dict[ir.Operation, list[ir.Value]] = {}
+    reached = _reached(ops)
+    pending = [op.results[0] for op in ops]
+    ends = set(pending)
+    while pending:
+        user = reached.get(pending.pop())
+        if user is None:
+            continue
+        inputs = [operand for operand in dict.fromkeys(tensor_inputs_of(user)) if operand in reached]
+        # One that is not there yet brings the user up again.
+        if not ends.issuperset(inputs) or any(reached[operand] != user for operand in inputs):
+            continue
+        if len(inputs) > 1 and not join:
+            continue
+        steps[user] = inputs
+        ends.difference_update(inputs)
+        ends.add(user.results[0])
+        pending.append(user.results[0])
+    return steps
+
+
+def _reached(ops: Sequence[ir.Operation]) -> dict[ir.Value, ir.Operation | None]:
+    """The results of `ops` and all that is computed from them, with the one op that can go on from each."""
+    reached: dict[ir.Value, ir.Operation | None] = {}
+    pending = [op.results[0] for op in ops]
+    while pending:
+        value = pending.pop()
+        if value in reached:
+            continue
+        users = {use.owner.operation for use in value.uses}
+        user = users.pop() if len(users) == 1 else None
+        reached[value] = user if user is not None and _computes_elements(user) else None
+        if reached[value] is not None:
+            pending.append(reached[value].results[0])
+    return reached
 
 
 def extras(output: Output) -> list[Read]:
@@ -97,10 +130,6 @@ def values_read(output: Output) -> list[ir.Value]:
 def tensor_inputs_of(op: ir.Operation) -> list[ir.Value]:
     """What a reshape or a linalg op reads."""
     return list(op.operands)[:1] if op.name in _RESHAPES else tensor_inputs(op)
-
-
-def _users(value: ir.Value) -> set[ir.Operation]:
-    return {use.owner.operation for use in value.uses}
 
 
 def _computes_elements(op: ir.Operation) -> bool:

@@ -35,11 +35,6 @@ class Factor:
             factor = factor._parent
         return factor
 
-    def leaves(self) -> list[Factor]:
-        """The unsplit factors that it is made of, outermost first."""
-        root = self.root()
-        return [root] if root._parts is None else leaves(root._parts)
-
     def split(self, parts: Group) -> None:
         """Make it the product of `parts`."""
         self.root()._parts = parts
@@ -54,7 +49,14 @@ Group = tuple[Factor, ...]
 
 def leaves(group: Iterable[Factor]) -> list[Factor]:
     """The unsplit factors of a group."""
-    return [leaf for factor in group for leaf in factor.leaves()]
+    found: list[Factor] = []
+    for factor in group:
+        root = factor.root()
+        if root._parts is None:
+            found.append(root)
+        else:
+            found.extend(leaves(root._parts))
+    return found
 
 
 def wide(group: Iterable[Factor]) -> list[Factor]:

@@ -55,7 +55,7 @@ class FunctionLayout:
                 convolutions.check(found, self._shapes)
                 channels, _ = convolutions.channel_groups(found, self._shapes)
                 marked = self._shapes.send_last(channels)
-                self._check_conflicts(found)
+                self._check_conflicts(found, marked)
             except NoMatch as miss:
                 for leaf in marked:
                     leaf.last = False
@@ -122,8 +122,9 @@ class FunctionLayout:
             self.misses[op] = miss
         return found
 
-    def _check_conflicts(self, added: Convolution) -> None:
-        for found in [*self.convolutions.values(), added]:
+    def _check_conflicts(self, added: Convolution, marked: list[Factor]) -> None:
+        # Where nothing was marked for it, nothing has changed for the others.
+        for found in [*(self.convolutions.values() if marked else ()), added]:
             _, others = convolutions.channel_groups(found, self._shapes)
             if any(leaf.last for group in others for leaf in leaves(group)):
                 self.conflicts.add(added.op)

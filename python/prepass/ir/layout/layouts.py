@@ -46,8 +46,11 @@ class Layout:
     @property
     def moves(self) -> bool:
         """Whether elements change place: whether dims that are not of extent 1 change their order."""
-        keys = [(part.dim, part.piece) for part in self.parts if part.extent != 1]
-        return keys != sorted(keys)
+        keys = [(part.dim, part.piece) for part in self.parts]
+        if keys == sorted(keys):
+            return False
+        wide = [(part.dim, part.piece) for part in self.parts if part.extent != 1]
+        return wide != sorted(wide)
 
     @property
     def trivial(self) -> bool:
@@ -94,8 +97,9 @@ def _goes_last(part: Part) -> bool:
 def _parts(dim: int, group: Group) -> list[Part]:
     runs: list[list[Factor]] = []
     units: list[Factor] = []
-    for leaf in leaves(group):
-        if leaf.extent == 1 and len(leaves(group)) > 1:
+    factors = leaves(group)
+    for leaf in factors:
+        if leaf.extent == 1 and len(factors) > 1:
             units.append(leaf)
         elif runs and runs[-1][0].last == leaf.last:
             runs[-1].append(leaf)

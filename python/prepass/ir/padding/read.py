@@ -13,7 +13,7 @@ from iree.compiler import ir
 
 from prepass.ir.exact import Number, same_number, scalar_constant, splat_constant
 from prepass.ir.expressions import tensor_sizes
-from prepass.ir.match import NoMatch, defining_op
+from prepass.ir.match import NoMatch, defining_op, yielded
 from prepass.ir.padding.sizes import dim_size, excess
 
 
@@ -90,8 +90,7 @@ def _read_pad(op: ir.Operation) -> Reading:
 
 def pad_number(pad: ir.Operation) -> Number | None:
     """The constant that a `tensor.pad` pads with."""
-    *_, terminator = pad.regions[0].blocks[0].operations
-    return scalar_constant(terminator.operands[0])
+    return scalar_constant(yielded(pad)[0])
 
 
 def _read_insert(op: ir.Operation) -> Reading:

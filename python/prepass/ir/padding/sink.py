@@ -42,6 +42,11 @@ def slides(op: ir.Operation) -> bool:
     return op.name.startswith("linalg.pooling") or linalg.isa_convolution_op(op)
 
 
+def reads_padding(op: ir.Operation) -> bool:
+    """Whether an operand is padded."""
+    return any(_is_pad(defining_op(operand)) for operand in op.operands)
+
+
 def leads_to_window(value: ir.Value) -> bool:
     """Whether a convolution or a pooling reads `value`, directly or through what padding can move behind."""
     pending, seen = [value], set()
@@ -65,9 +70,12 @@ def match_sinking(op: ir.Operation) -> Sinking | None:
     return _match_elementwise(op) if is_elementwise(op) else None
 
 
+def _is_pad(op: ir.Operation | None) -> bool:
+    return op is not None and op.name == "tensor.pad"
+
+
 def _padding_of(value: ir.Value) -> Padded | None:
-    producer = defining_op(value)
-    if producer is None or producer.name != "tensor.pad":
+    if not _is_pad(defining_op(value)):
         return None
     reading = read_padded(value)
     return reading if isinstance(reading, Padded) and not reading.is_plain else None

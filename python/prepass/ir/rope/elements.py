@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from iree.compiler import ir
 
 from prepass.ir.expressions import Apply, Constant, Scalar, element_type, indexing_maps, scalar_expr, tensor_sizes
-from prepass.ir.match import defining_op
+from prepass.ir.match import defining_op, yielded
 from prepass.ir.rope.places import Place, Places, affine, at, compare, constant, divide, multiply
 
 __all__ = ["Element", "Node", "at", "expand", "imaginary", "node_type", "real"]
@@ -49,7 +49,7 @@ def expand(element: Element) -> Node | None:
     op = defining_op(element.value)
     if op is None:
         return None
-    reader = _READERS.get(op.name)
+    reader = READERS.get(op.name)
     if reader is not None:
         return reader(op, element.places)
     return _generic(op, element) if op.name.startswith("linalg.") else None
@@ -228,7 +228,7 @@ class _Body:
     """The body of a linalg op at one point of its loops."""
 
     def __init__(self, op: ir.Operation, maps: list[ir.AffineMap], loops: list[Place]) -> None:
-        self._block = op.regions[0].blocks[0]
+        self._op, self._block = op, op.regions[0].blocks[0]
         self._loops = loops
         self._values: dict[ir.Value, Node | Place | bool] = {}
         operands = zip(self._block.arguments, op.operands, maps, strict=True)
@@ -236,8 +236,7 @@ class _Body:
 
     def result(self, number: int) -> Node:
         """What the body yields."""
-        *_, terminator = self._block.operations
-        return self._node(terminator.operands[number])
+        return self._node(yielded(self._op)[number])
 
     def _node(self, value: ir.Value) -> Node:
         found = self._read(value)
@@ -350,7 +349,7 @@ def _kept_dims(sizes: list[int | None], result: list[int | None]) -> list[int] |
     return kept if len(kept) == len(result) else None
 
 
-_READERS = {
+READERS = {
     "tensor.expand_shape": _expand_shape,
     "tensor.collapse_shape": _collapse_shape,
     "tensor.extract_slice": _extract_slice,

@@ -9,6 +9,7 @@ from prepass.ir.rope.operands import FLOATS
 from prepass.ir.rope.partial import match_partial
 from prepass.ir.rope.reading import match_reading
 from prepass.ir.rope.rotation import NotARotation, Rotation
+from prepass.ir.rope.terms import may_be_sum
 
 
 def match_rotation(value: ir.Value) -> Rotation | None:
@@ -20,6 +21,8 @@ def match_rotation(value: ir.Value) -> Rotation | None:
         return None
     type_ = ir.RankedTensorType(value.type)
     if not type_.rank or not isinstance(type_.element_type, FLOATS):
+        return None
+    if not may_be_sum(value):
         return None
     miss: NotARotation | None = None
     for interleaved in (False, True):

@@ -3,16 +3,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 
 from iree.compiler import ir
 
+from prepass.ir.elementwise import VIEWS
 from prepass.ir.expressions import FLOAT_CASTS, Apply
-from prepass.ir.match import defining_op
-from prepass.ir.rope.elements import Element, Node, expand
+from prepass.ir.match import defining_op, yielded
+from prepass.ir.rope.elements import READERS, Element, Node, expand
+from prepass.ir.sums import reduces
 
 _LONGEST_CHAIN = 64
+_SUMS = ("arith.addf", "arith.subf")
+_AROUND_PRODUCTS = (*FLOAT_CASTS, "arith.negf")
+
+
+class _Any(Enum):
+    ANY = "any op"
+
+
+_ANY = _Any.ANY
+_Found = tuple[ir.Operation, ir.Operation] | _Any | None
 
 
 @dataclass(frozen=True)
@@ -76,6 +89,52 @@ class Sum:
         return _wrap(Apply(self.op.name, products, self.op.type, self.op.attributes), self.wrappers)
 
 
+def may_be_sum(value: ir.Value) -> bool:
+    """Whether `match_sum` may find an element of a tensor to be one. It is quicker: it does not ask which element."""
+    found = _computed_by(value, FLOAT_CASTS)
+    if found is None or found is _ANY:
+        return found is _ANY
+    op, computed = found
+    if computed.name not in _SUMS:
+        return _may_choose(computed)
+    return not reduces(op) and all(_may_be_product(op, operand) for operand in computed.operands)
+
+
+def _may_be_product(op: ir.Operation, value: ir.Value) -> bool:
+    found = _computed_in(op, value, _AROUND_PRODUCTS)
+    if found is None or found is _ANY:
+        return found is _ANY
+    return found[1].name == "arith.mulf" or _may_choose(found[1])
+
+
+def _may_choose(computed: ir.Operation) -> bool:
+    return computed.name == "arith.select" or not computed.name.startswith(("arith.", "math."))
+
+
+def _computed_by(value: ir.Value, through: Sequence[str]) -> _Found:
+    """The linalg op and the op of its body that compute the elements of a tensor, below casts and moves.
+
+    None where nothing does, and _ANY where it is not the same for all elements.
+    """
+    op = defining_op(value)
+    while op is not None and op.name in VIEWS:
+        op = defining_op(op.operands[0])
+    if op is None or not isinstance(value.type, ir.RankedTensorType):
+        return None
+    if op.name.startswith("linalg.") and len(op.regions) == 1 and len(op.results) == 1:
+        return _computed_in(op, yielded(op)[0], through)
+    return _ANY if op.name in READERS else None
+
+
+def _computed_in(op: ir.Operation, value: ir.Value, through: Sequence[str]) -> _Found:
+    """The same for a value of the body of a linalg op."""
+    while (computed := defining_op(value)) is not None and computed.block == op.regions[0].blocks[0]:
+        if computed.name not in through:
+            return op, computed
+        value = computed.operands[0]
+    return _computed_by(op.operands[value.arg_number], through) if isinstance(value, ir.BlockArgument) else None
+
+
 def match_sum(element: Element) -> Sum | None:
     """The sum of two products that an element is, up to casts."""
     ops: list[ir.Operation] = []
@@ -84,7 +143,7 @@ def match_sum(element: Element) -> Sum | None:
         ops.append(op)
 
     node, wrappers = _descend(element, FLOAT_CASTS, note)
-    if not isinstance(node, Apply) or node.name not in ("arith.addf", "arith.subf"):
+    if not isinstance(node, Apply) or node.name not in _SUMS:
         return None
     products = tuple(_match_product(operand) for operand in node.operands)
     first, second = products
@@ -94,7 +153,7 @@ def match_sum(element: Element) -> Sum | None:
 
 
 def _match_product(node: Node) -> Product | None:
-    node, wrappers = _descend(node, (*FLOAT_CASTS, "arith.negf"))
+    node, wrappers = _descend(node, _AROUND_PRODUCTS)
     if not isinstance(node, Apply) or node.name != "arith.mulf":
         return None
     negated = sum(wrapper.name == "arith.negf" for wrapper in wrappers) % 2 == 1
