@@ -26,7 +26,7 @@ from prepass.pipeline.tuned import read_table
 TABLE_FLAG = "prepass-tuning-table"
 
 
-def compile(  # noqa: A001 the name users look for, as in `prepass.compile(...)`
+def compile(
     source: ModuleSource,
     *,
     pipeline: str | Pipeline | None = None,
