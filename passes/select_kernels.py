@@ -115,7 +115,7 @@ def _check_choice(table: str, choice: Choice) -> None:
 
 
 def _is_candidate(op: ir.Operation, kinds: Set[OpKind], table: TuningTable | None) -> bool:
-    return any(kind.recognises(op) for kind in kinds) or (table is not None and tuned_kind(op) is not None)
+    return any(kind.recognizes(op) for kind in kinds) or (table is not None and tuned_kind(op) is not None)
 
 
 def _match_kernel(

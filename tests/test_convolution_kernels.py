@@ -43,7 +43,7 @@ def tiled(sides):
 
     def hook(module):
         with module.context, ir.Location.unknown():
-            for op in find_ops(module, lambda op: CONVOLUTION.recognises(op)):
+            for op in find_ops(module, lambda op: CONVOLUTION.recognizes(op)):
                 kernel.match(op, Target("rocm", "gfx942")).rewrite()
 
     return {"executable-sources": hook}

@@ -93,8 +93,8 @@ def test_a_loop():
     cost = loop_cost(kernel)
     assert (cost.cu.mfma, cost.cu.valu, cost.cu.transcendental, cost.cu.lds, cost.cu.memory) == (48, 20, 16, 48, 0)
     assert (cost.cycles, cost.serial_cycles) == (48, 116)
-    assert cost.mfma_utilisation == 1
-    assert cost.serial_mfma_utilisation == pytest.approx(48 / 116)
+    assert cost.mfma_utilization == 1
+    assert cost.serial_mfma_utilization == pytest.approx(48 / 116)
     assert cost.flops == {"f16": 16384, "bf16": 8192}
     assert cost.element == "f16"
     assert roofline(cost).intensity == float("inf")

@@ -31,7 +31,7 @@ def count_dispatches(module, counts):
     for function in walk_ops(module, "func.func"):
         name = function.attributes["sym_name"].value
         for kind in (ATTENTION, CONVOLUTION):
-            if name not in names and find_ops(function, kind.recognises):
+            if name not in names and find_ops(function, kind.recognizes):
                 names[name] = f"{kind.name} without"
     for dispatch in walk_ops(module, "stream.cmd.dispatch"):
         for entry in dispatch.attributes["entry_points"]:

@@ -24,7 +24,7 @@ from prepass.kernels.implicit_product.kernel import CONDITIONS, ELEMENT_TYPES, S
 
 def _is_strided_product(op: ir.Operation) -> bool:
     """Whether an op is what IREE makes of a convolution of single pixels with a stride: it loads every other pixel."""
-    if not CONTRACTION.recognises(op):
+    if not CONTRACTION.recognizes(op):
         return False
     image = defining_op(op.operands[0])
     if image is None or "static_strides" not in image.attributes:
@@ -36,7 +36,7 @@ def _is_strided_product(op: ir.Operation) -> bool:
 class ConvolutionKernel(ImplicitProduct):
     """An NHWC convolution with FHWC filters, of any window, stride, dilation and padding."""
 
-    kind = OpKind("convolution", lambda op: CONVOLUTION.recognises(op) or _is_strided_product(op))
+    kind = OpKind("convolution", lambda op: CONVOLUTION.recognizes(op) or _is_strided_product(op))
 
     @property
     def description(self) -> KernelDescription:

@@ -21,7 +21,7 @@ _BAR = 24
 _LEAST_ROWS = 5
 _AROUND_A_PAIR = 4
 _LOWER = ("spills", "scratch", "cycles", "lds_bytes", "vgprs", "waits")
-_HIGHER = ("waves", "load_width", "mfma_utilisation", "loads_16b", "packed")
+_HIGHER = ("waves", "load_width", "mfma_utilization", "loads_16b", "packed")
 _NARROW = ("loads_1b", "loads_2b", "lds_reads_1b", "lds_reads_2b", "lds_writes_1b", "lds_writes_2b")
 
 

@@ -2,7 +2,7 @@
 """A static cost model: how long each unit of a GPU is busy with one iteration of a loop.
 
     cost = loop_cost(kernel)
-    cost.bound, cost.cycles, cost.mfma_utilisation
+    cost.bound, cost.cycles, cost.mfma_utilization
 
 It is made of documented rates, see `machine.py`, and was not calibrated on hardware. It knows
 nothing of latency, bank conflicts, cache misses or uncoalesced addresses. Each instruction
@@ -97,12 +97,12 @@ class LoopCost:
         return sum(self.cu.units.values())
 
     @property
-    def mfma_utilisation(self) -> float:
+    def mfma_utilization(self) -> float:
         """How busy the matrix cores are when all units overlap, from 0 to 1."""
         return self.wave.mfma / self.cycles if self.cycles else 0.0
 
     @property
-    def serial_mfma_utilisation(self) -> float:
+    def serial_mfma_utilization(self) -> float:
         """How busy the matrix cores are when no unit overlaps with another."""
         return self.wave.mfma / self.serial_cycles if self.serial_cycles else 0.0
 

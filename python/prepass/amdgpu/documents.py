@@ -94,8 +94,8 @@ def _cost(cost: LoopCost) -> dict[str, Any]:
         "bound": cost.bound,
         "clocks_overlapped": cost.cycles,
         "clocks_serial": cost.serial_cycles,
-        "mfma_utilisation_overlapped": cost.mfma_utilisation,
-        "mfma_utilisation_serial": cost.serial_mfma_utilisation,
+        "mfma_utilization_overlapped": cost.mfma_utilization,
+        "mfma_utilization_serial": cost.serial_mfma_utilization,
         "load_bytes": cost.load_bytes,
         "store_bytes": cost.store_bytes,
         "roofline": {

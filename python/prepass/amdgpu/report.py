@@ -82,7 +82,7 @@ def cost_lines(cost: LoopCost, least: LoopCost, what: str, *, bars: bool) -> Ite
     if cost.wave.transcendental:
         yield f"  of the VALU's, {number(cost.wave.transcendental)} transcendental"
     if cost.wave.mfma:
-        least, most = cost.serial_mfma_utilisation, cost.mfma_utilisation
+        least, most = cost.serial_mfma_utilization, cost.mfma_utilization
         yield f"  matrix cores busy: {most:.0%} when all else overlaps, {least:.0%} when nothing does"
     yield from _roofline_lines(cost)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Recognising attention in a program: its operands, loops, scale and mask."""
+"""Recognizing attention in a program: its operands, loops, scale and mask."""
 
 from __future__ import annotations
 

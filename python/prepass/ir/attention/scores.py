@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Recognising attention scores: a function of a scaled contraction of Q and K, plus masks.
+"""Recognizing attention scores: a function of a scaled contraction of Q and K, plus masks.
 
 Scores are read from the softmax down to the contraction, and built back up as
 

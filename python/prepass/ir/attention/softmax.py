@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Recognising softmax in an expression, whatever ops compute it.
+"""Recognizing softmax in an expression, whatever ops compute it.
 
 softmax over k of S is exp(S - c) / Σk exp(S - c). It does not depend on c as
 long as c does not vary along k, so the maximum itself need not be recognized:

@@ -37,11 +37,11 @@ class OpKind:
 
     Attributes:
       name: In the singular, for messages: "attention".
-      recognises: Whether an op is one of them. It is called with every op of the executables.
+      recognizes: Whether an op is one of them. It is called with every op of the executables.
     """
 
     name: str
-    recognises: Callable[[ir.Operation], bool] = field(compare=False)
+    recognizes: Callable[[ir.Operation], bool] = field(compare=False)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,7 +18,7 @@ def select_kernel(op: ir.Operation, kernels: Sequence[Kernel]) -> tuple[Kernel, 
 
     Raises NoMatch with the reasons of all that are.
     """
-    kinds = {kind for kind in {kernel.kind for kernel in kernels} if kind.recognises(op)}
+    kinds = {kind for kind in {kernel.kind for kernel in kernels} if kind.recognizes(op)}
     candidates = [kernel for kernel in kernels if kernel.kind in kinds]
     if not candidates:
         return None

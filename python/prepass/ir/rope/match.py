@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Recognising a rotary embedding: pairs of channels, each turned by an angle that a table gives."""
+"""Recognizing a rotary embedding: pairs of channels, each turned by an angle that a table gives."""
 
 from __future__ import annotations
 

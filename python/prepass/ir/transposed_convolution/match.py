@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Recognising a transposed convolution: a convolution of an input whose elements stand apart, with zeros between."""
+"""Recognizing a transposed convolution: a convolution of an input whose elements stand apart, with zeros between."""
 
 from __future__ import annotations
 
