@@ -9,7 +9,7 @@ from iree.compiler import ir
 
 from prepass.ir.casts.widen import cast
 from prepass.ir.emit import dim_size, generic
-from prepass.ir.expressions import indexing_maps
+from prepass.ir.expressions import indexing_maps, result_map
 from prepass.ir.match import defining_op, find_ops
 
 Element = Callable[[Sequence[ir.Value]], ir.Value]
@@ -22,12 +22,12 @@ def is_elementwise(op: ir.Operation) -> bool:
     """Whether `op` is a linalg op on tensors with one result that it writes once and in order, its init unread."""
     if not op.name.startswith("linalg.") or len(op.regions) != 1 or len(op.results) != 1:
         return False
-    maps = indexing_maps(op)
-    if not maps or not _is_identity(maps[-1]):
+    written = result_map(op)
+    if written is None or not _is_identity(written):
         return False
     if not all(isinstance(operand.type, ir.RankedTensorType) for operand in op.operands):
         return False
-    init = op.regions[0].blocks[0].arguments[len(maps) - 1]
+    init = op.regions[0].blocks[0].arguments[len(op.operands) - 1]
     return next(iter(init.uses), None) is None
 
 

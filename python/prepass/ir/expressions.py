@@ -271,12 +271,11 @@ def loop_groups(op: ir.Operation, read: Read) -> list[Group | None] | None:
     """
     if not op.name.startswith("linalg.") or len(op.regions) != 1:
         return None
-    maps = indexing_maps(op)
-    if maps is None:
+    written = result_map(op, _result_number(read.value))
+    if written is None:
         return None
-    result_map = maps[len(maps) - len(op.results) + _result_number(read.value)]
-    loops: list[Group | None] = [None] * result_map.n_dims
-    for expr, group in zip(result_map.results, read.index, strict=True):
+    loops: list[Group | None] = [None] * written.n_dims
+    for expr, group in zip(written.results, read.index, strict=True):
         if isinstance(expr, ir.AffineDimExpr):
             if loops[expr.position] is not None:
                 return None
@@ -290,6 +289,12 @@ def indexing_maps(op: ir.Operation) -> list[ir.AffineMap] | None:
     """The indexing maps of a linalg op, one an operand, or None for ops without."""
     maps = linalg.get_indexing_maps(op)
     return None if maps is None else [ir.AffineMapAttr(attribute).value for attribute in maps]
+
+
+def result_map(op: ir.Operation, number: int = 0) -> ir.AffineMap | None:
+    """The indexing map of one result of a linalg op, or None for ops without maps."""
+    maps = linalg.get_indexing_maps(op)
+    return None if maps is None else ir.AffineMapAttr(maps[len(maps) - len(op.results) + number]).value
 
 
 def loop_positions(affine_map: ir.AffineMap) -> list[int]:

@@ -13,7 +13,7 @@ from iree.compiler.dialects import linalg
 
 from prepass.ir.casts.widen import cast, is_float, widen_body
 from prepass.ir.elementwise import CASTS, cast_tensor, empty_like
-from prepass.ir.expressions import element_type, indexing_maps, loop_sizes
+from prepass.ir.expressions import element_type, indexing_maps, loop_sizes, result_map
 from prepass.ir.match import NoMatch, defining_op, yielded
 
 Kind = Literal["contraction", "convolution", "reduction"]
@@ -46,8 +46,8 @@ def reduces(op: ir.Operation) -> bool:
     """Whether `op` is a linalg op on tensors with a reduction loop."""
     if not op.name.startswith("linalg.") or len(op.regions) != 1 or not len(op.results):
         return False
-    maps = indexing_maps(op)
-    return bool(maps) and len(_kept(maps[-1])) < maps[-1].n_dims
+    written = result_map(op, len(op.results) - 1)
+    return written is not None and len(_kept(written)) < written.n_dims
 
 
 def match_sum(op: ir.Operation) -> Sum:

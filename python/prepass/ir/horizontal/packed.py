@@ -122,8 +122,8 @@ def _order(output: Output, part: Part, alignment: Alignment, layout: Group, op: 
 def build_packed(plan: PackedPlan) -> list[ir.Value]:
     """Build the op before the first member; returns what stands in the place of each output, in its planned order."""
     before = plan.members[0].op
-    hoist([member.weight.value for member in plan.members], before)
-    hoist([value for output in plan.outputs for value in values_read(output)], before)
+    others = (value for output in plan.outputs for value in values_read(output))
+    hoist([*(member.weight.value for member in plan.members), *others], before)
     alignment, pack = plan.alignment, (Axis(sum(part.count for part in plan.parts)),)
     common = common_read(plan.members)
     shared_index = alignment.index(common.index)

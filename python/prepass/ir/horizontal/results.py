@@ -102,8 +102,8 @@ def build_results(plan: ResultsPlan) -> list[ir.Value]:
     before = plan.members[0].op
     common = common_read(plan.members)
     extents = Extents([Read(common.value, plan.alignment.index(common.index))])
-    hoist([member.weight.value for member in plan.members], before)
-    hoist([value for output in plan.outputs for value in values_read(output)], before)
+    others = (value for output in plan.outputs for value in values_read(output))
+    hoist([*(member.weight.value for member in plan.members), *others], before)
     kept = tuple(loop for loop in plan.loops if loop not in plan.contracted)
     with ir.InsertionPoint(before), before.location:
         shared = _lay(plan, common, plan.loops, extents)
