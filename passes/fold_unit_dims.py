@@ -30,7 +30,7 @@ Left alone when
 
 - the target multiplies a batch of one matrix faster than the matrix, as llvm-cpu does, and `matrices` is `auto`;
 - it is in a dispatch already;
-- it reads windows of its operands, as convolutions do;
+- it reads windows of its operands, as convolutions do, or a convolution adds onto what it computes;
 - its lowering config names the loops that it has;
 - a tensor has an encoding;
 - the slice has fewer dims than what it is cut from;
@@ -52,7 +52,7 @@ from prepass.ir.expressions import tensor_sizes
 from prepass.ir.match import NoMatch, find_ops
 from prepass.ir.targets.contractions import wants_batch_of_one
 from prepass.ir.unit_dims.build import build_without_loops
-from prepass.ir.unit_dims.loops import ATTENTION, match_unit_loops
+from prepass.ir.unit_dims.loops import ATTENTION, match_unit_loops, reads_windows
 from prepass.ir.unit_dims.slices import build_concat, build_slice, match_concat, match_slice
 from prepass.pipeline.base import Pass, PassContext
 from prepass.pipeline.options import option
@@ -72,6 +72,8 @@ def _match(op: ir.Operation, keeps_matrices: str) -> Callable[[], Sequence[ir.Va
     found = match_unit_loops(op)
     if found is None:
         return None
+    if any(_adds_windows(use) for result in op.results for use in result.uses):
+        raise NoMatch("a convolution, which keeps its dims, starts from it", op)
     if keeps_matrices and (
         _is_matrices(op) or any(_is_matrices(use.owner.operation) for result in op.results for use in result.uses)
     ):
@@ -82,6 +84,13 @@ def _match(op: ir.Operation, keeps_matrices: str) -> Callable[[], Sequence[ir.Va
 def _is_matrices(op: ir.Operation) -> bool:
     """Whether an op multiplies matrices of more than a row and a column; what writes their copies stays with it."""
     return op.name == "linalg.batch_matmul" and 1 not in tensor_sizes(op.result)[1:]
+
+
+def _adds_windows(use: ir.OpOperand) -> bool:
+    """Whether a convolution accumulates onto a tensor: behind a reshape, IREE 3.13 does not compile some for gfx942."""
+    user = use.owner.operation
+    is_init = use.operand_number >= len(user.operands) - len(user.results)
+    return is_init and user.name.startswith("linalg.") and len(user.results) > 0 and reads_windows(user)
 
 
 def _is_candidate(op: ir.Operation) -> bool:

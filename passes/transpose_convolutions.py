@@ -28,7 +28,7 @@ Left alone when
 
 - no target is known, or none that is in the table of targets;
 - there is one window along a dim: the image is as small as the filter;
-- the target is llvm-cpu and filters of windows a pixel apart are more than 8 MB;
+- the target is llvm-cpu and filters of windows a pixel apart are more than 8 MB, or windows have three dims;
 - a convolution gains less than transposes would cost, and nothing around it is channels-last: a depthwise one on
   gfx942, on llvm-cpu one of single pixels, of patches that do not overlap, or of fewer than 8 filters;
 - sizes cannot be factored alike on both sides of an op, as when a reshape mixes channels and pixels.

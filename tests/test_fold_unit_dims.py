@@ -116,3 +116,27 @@ def test_twice_is_once():
         once = pipeline.run(graph.module(result))
         twice = pipeline.run(once.module)
         assert str(twice.module) == str(once.module), f"seed {seed}"
+
+
+SUMMED_BIAS = """\
+func.func @main(%x: tensor<1x8x6x6xf32>, %w: tensor<6x8x1x1xf32>, %bias: tensor<6xf32>) -> tensor<1x6x6x6xf32> {
+  %empty = tensor.empty() : tensor<1x6x6x6xf32>
+  %init = linalg.generic {
+      indexing_maps = [affine_map<(a, b, c, d) -> (b)>, affine_map<(a, b, c, d) -> (a, b, c, d)>],
+      iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+      ins(%bias : tensor<6xf32>) outs(%empty : tensor<1x6x6x6xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %twice = arith.addf %in, %in : f32
+    linalg.yield %twice : f32
+  } -> tensor<1x6x6x6xf32>
+  %conv = linalg.conv_2d_nchw_fchw {strides = dense<1> : vector<2xi64>, dilations = dense<1> : vector<2xi64>}
+      ins(%x, %w : tensor<1x8x6x6xf32>, tensor<6x8x1x1xf32>) outs(%init : tensor<1x6x6x6xf32>) -> tensor<1x6x6x6xf32>
+  return %conv : tensor<1x6x6x6xf32>
+}
+"""
+
+
+@pytest.mark.parametrize("preset", ["prepass-default", "prepass-sdxl"])
+def test_a_convolution_onto_a_computed_bias_compiles_for_gfx942(preset):
+    """IREE does not compile it where a reshape is between the two."""
+    prepass.compile(SUMMED_BIAS, preset=preset, flags=GFX942)

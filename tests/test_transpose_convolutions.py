@@ -148,6 +148,39 @@ def test_large_filters_are_left_alone_on_llvm_cpu(filters, reasons):
     assert [message for message in found if "faster" in message] == reasons
 
 
+VOLUMES = """\
+func.func @main(%x: tensor<1x8x6x6x6xf32>, %w: tensor<16x8xWINDOWxf32>, %acc: tensor<1x16xRESULTxf32>)
+    -> tensor<1x16xRESULTxf32> {
+  %0 = linalg.conv_3d_ncdhw_fcdhw {strides = dense<STRIDE> : vector<3xi64>, dilations = dense<1> : vector<3xi64>}
+      ins(%x, %w : tensor<1x8x6x6x6xf32>, tensor<16x8xWINDOWxf32>) outs(%acc : tensor<1x16xRESULTxf32>)
+      -> tensor<1x16xRESULTxf32>
+  return %0 : tensor<1x16xRESULTxf32>
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("window", "stride", "result", "reasons"),
+    [
+        ("3x3x3", 1, "4x4x4", ["no other layout is known to be faster on llvm-cpu"]),
+        ("3x3x3", 2, "2x2x2", ["no other layout is known to be faster on llvm-cpu"]),
+        ("2x2x2", 2, "3x3x3", ["it gains less from channels-last than transposes would cost"]),
+    ],
+)
+def test_windows_of_volumes_are_left_alone_on_llvm_cpu(window, stride, result, reasons):
+    found: list[str] = []
+    text = VOLUMES.replace("WINDOW", window).replace("STRIDE", str(stride)).replace("RESULT", result)
+    compile_to(
+        text,
+        "preprocessing",
+        hooks={},
+        pipeline="builtin.module(prepass-transpose-convolutions)",
+        flags=LLVM_CPU,
+        on_remark=lambda remark, _: found.append(remark.message),
+    )
+    assert found == reasons
+
+
 @pytest.mark.parametrize("flags", [LLVM_CPU, GFX942], ids=["llvm-cpu", "gfx942"])
 @pytest.mark.parametrize("pipeline", ["prepass-transpose-convolutions", "prepass-sdxl"])
 @pytest.mark.parametrize("rows", ["inserted", "dilated"])

@@ -22,6 +22,7 @@
 
 // REMARK-DAG: remark: prepass-fold-unit-dims: applied: unit dims dropped [linalg.batch_matmul]
 // REMARK-DAG: missed: it reads windows of its operands [linalg.conv_2d_nchw_fchw]
+// REMARK-DAG: missed: a convolution, which keeps its dims, starts from it [linalg.generic]
 // REMARK-DAG: missed: it is in a dispatch already [linalg.generic]
 // REMARK-DAG: missed: it is in a dispatch already [tensor.extract_slice]
 // REMARK-DAG: missed: it is in a dispatch already [tensor.concat]
@@ -275,6 +276,26 @@ func.func @map(%x: tensor<1x8xf32>) -> tensor<1x8xf32> {
   %0 = tensor.empty() : tensor<1x8xf32>
   %1 = linalg.map { math.exp } ins(%x : tensor<1x8xf32>) outs(%0 : tensor<1x8xf32>)
   return %1 : tensor<1x8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @onto_a_bias
+// CHECK: %[[INIT:.+]] = linalg.generic {{.*}} outs(%{{.+}} : tensor<1x4x6x6xf32>)
+// CHECK: linalg.conv_2d_nchw_fchw {{.*}} outs(%[[INIT]] : tensor<1x4x6x6xf32>)
+func.func @onto_a_bias(%x: tensor<1x4x8x8xf32>, %w: tensor<4x4x3x3xf32>, %bias: tensor<4xf32>) -> tensor<1x4x6x6xf32> {
+  %empty = tensor.empty() : tensor<1x4x6x6xf32>
+  %init = linalg.generic {
+      indexing_maps = [affine_map<(a, b, c, d) -> (b)>, affine_map<(a, b, c, d) -> (a, b, c, d)>],
+      iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+      ins(%bias : tensor<4xf32>) outs(%empty : tensor<1x4x6x6xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %twice = arith.addf %in, %in : f32
+    linalg.yield %twice : f32
+  } -> tensor<1x4x6x6xf32>
+  %0 = linalg.conv_2d_nchw_fchw ins(%x, %w : tensor<1x4x8x8xf32>, tensor<4x4x3x3xf32>)
+      outs(%init : tensor<1x4x6x6xf32>) -> tensor<1x4x6x6xf32>
+  return %0 : tensor<1x4x6x6xf32>
 }
 
 // -----

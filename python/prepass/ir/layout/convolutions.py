@@ -102,6 +102,7 @@ class Convolution:
         filters = tensor_sizes(self.op.operands[FILTER])
         bits = element_type(self.op.operands[FILTER]).width
         return ConvolutionShape(
+            window_dims=len(windows),
             depthwise=self.depthwise,
             pointwise=all(size == stride == 1 for size, stride in windows),
             patches=all(size is not None and stride >= size > 1 for size, stride in windows),

@@ -47,11 +47,16 @@ def match_unit_loops(op: ir.Operation) -> UnitLoops | None:
     check_not_in_dispatch(op)
     if any(name in op.attributes for name in _CONFIGS):
         raise NoMatch("its lowering config names the loops that it has", op)
-    if not all(_is_plain(map_) for map_ in maps):
+    if not all(map(_is_plain, maps)):
         raise NoMatch("it reads windows of its operands", op)
     if any(tensor.encoding is not None for tensor in tensors):
         raise NoMatch("a tensor has an encoding", op)
     return UnitLoops(op, tuple(maps), loops, dims)
+
+
+def reads_windows(op: ir.Operation) -> bool:
+    """Whether a linalg op reads an operand at sums of its loops, as a convolution does."""
+    return not all(map(_is_plain, indexing_maps(op) or []))
 
 
 def _units(op: ir.Operation, maps: Sequence[ir.AffineMap]) -> set[int]:
