@@ -24,13 +24,14 @@ After:
     %2 = tensor.expand_shape %1 [[0, 1], [2]] : tensor<4096x640xf16> into tensor<1x4096x640xf16>
 
 It drops parallel loops of linalg ops, batch loops of attention, and dims of slices and concatenations. A reduction over
-one element stays: it adds that to what it starts from.
+one element stays: it adds that to what it starts from. A bias that a convolution of uneven sizes starts from is added
+behind it, where it loses its unit dims with what follows.
 
 Left alone when
 
 - the target multiplies a batch of one matrix faster than the matrix, as llvm-cpu does, and `matrices` is `auto`;
 - it is in a dispatch already;
-- it reads windows of its operands, as convolutions do, or a convolution adds onto what it computes;
+- it reads windows of its operands, as convolutions do;
 - its lowering config names the loops that it has;
 - a tensor has an encoding;
 - the slice has fewer dims than what it is cut from;
@@ -51,8 +52,9 @@ from prepass.ir.emit import erase_dead_producers
 from prepass.ir.expressions import tensor_sizes
 from prepass.ir.match import NoMatch, find_ops
 from prepass.ir.targets.contractions import wants_batch_of_one
+from prepass.ir.unit_dims.accumulators import add_bias_behind, adds_onto_bias
 from prepass.ir.unit_dims.build import build_without_loops
-from prepass.ir.unit_dims.loops import ATTENTION, match_unit_loops, reads_windows
+from prepass.ir.unit_dims.loops import ATTENTION, match_unit_loops
 from prepass.ir.unit_dims.slices import build_concat, build_slice, match_concat, match_slice
 from prepass.pipeline.base import Pass, PassContext
 from prepass.pipeline.options import option
@@ -72,8 +74,6 @@ def _match(op: ir.Operation, keeps_matrices: str) -> Callable[[], Sequence[ir.Va
     found = match_unit_loops(op)
     if found is None:
         return None
-    if any(_adds_windows(use) for result in op.results for use in result.uses):
-        raise NoMatch("a convolution, which keeps its dims, starts from it", op)
     if keeps_matrices and (
         _is_matrices(op) or any(_is_matrices(use.owner.operation) for result in op.results for use in result.uses)
     ):
@@ -84,13 +84,6 @@ def _match(op: ir.Operation, keeps_matrices: str) -> Callable[[], Sequence[ir.Va
 def _is_matrices(op: ir.Operation) -> bool:
     """Whether an op multiplies matrices of more than a row and a column; what writes their copies stays with it."""
     return op.name == "linalg.batch_matmul" and 1 not in tensor_sizes(op.result)[1:]
-
-
-def _adds_windows(use: ir.OpOperand) -> bool:
-    """Whether a convolution accumulates onto a tensor: behind a reshape, IREE 3.13 does not compile some for gfx942."""
-    user = use.owner.operation
-    is_init = use.operand_number >= len(user.operands) - len(user.results)
-    return is_init and user.name.startswith("linalg.") and len(user.results) > 0 and reads_windows(user)
 
 
 def _is_candidate(op: ir.Operation) -> bool:
@@ -112,6 +105,10 @@ class FoldUnitDimsPass(Pass):
     def run(self, op: ir.Operation, context: PassContext) -> None:
         target = context.target
         keeps = target.name if target and self.matrices == "auto" and wants_batch_of_one(target) else ""
+        for convolution in find_ops(op, adds_onto_bias):
+            context.applied(convolution, "its bias is added behind it")
+            context.count("biases")
+            add_bias_behind(convolution)
         candidates = find_ops(op, _is_candidate, ir.WalkOrder.PRE_ORDER)
         for candidate, build in context.matches(candidates, lambda candidate: _match(candidate, keeps)):
             context.applied(candidate, "unit dims dropped")

@@ -118,25 +118,44 @@ def test_twice_is_once():
         assert str(twice.module) == str(once.module), f"seed {seed}"
 
 
-SUMMED_BIAS = """\
-func.func @main(%x: tensor<1x8x6x6xf32>, %w: tensor<6x8x1x1xf32>, %bias: tensor<6xf32>) -> tensor<1x6x6x6xf32> {
-  %empty = tensor.empty() : tensor<1x6x6x6xf32>
-  %init = linalg.generic {
+def convolution_onto_bias(pixels, channels, filters, window, body):
+    image, result = f"1x{channels}x{pixels + window - 1}x{pixels + window - 1}", f"1x{filters}x{pixels}x{pixels}"
+    weight, onto = f"{filters}x{channels}x{window}x{window}", f"tensor<{result}xf32>"
+    return f"""\
+func.func @main(%x: tensor<{image}xf32>, %w: tensor<{weight}xf32>, %bias: tensor<{filters}xf32>) -> {onto} {{
+  %empty = tensor.empty() : {onto}
+  %init = linalg.generic {{
       indexing_maps = [affine_map<(a, b, c, d) -> (b)>, affine_map<(a, b, c, d) -> (a, b, c, d)>],
-      iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
-      ins(%bias : tensor<6xf32>) outs(%empty : tensor<1x6x6x6xf32>) {
+      iterator_types = ["parallel", "parallel", "parallel", "parallel"]}}
+      ins(%bias : tensor<{filters}xf32>) outs(%empty : {onto}) {{
   ^bb0(%in: f32, %out: f32):
-    %twice = arith.addf %in, %in : f32
-    linalg.yield %twice : f32
-  } -> tensor<1x6x6x6xf32>
-  %conv = linalg.conv_2d_nchw_fchw {strides = dense<1> : vector<2xi64>, dilations = dense<1> : vector<2xi64>}
-      ins(%x, %w : tensor<1x8x6x6xf32>, tensor<6x8x1x1xf32>) outs(%init : tensor<1x6x6x6xf32>) -> tensor<1x6x6x6xf32>
-  return %conv : tensor<1x6x6x6xf32>
-}
+    {body}
+  }} -> {onto}
+  %conv = linalg.conv_2d_nchw_fchw {{strides = dense<1> : vector<2xi64>, dilations = dense<1> : vector<2xi64>}}
+      ins(%x, %w : tensor<{image}xf32>, tensor<{weight}xf32>) outs(%init : {onto}) -> {onto}
+  return %conv : {onto}
+}}
 """
 
 
+BROADCAST, TWICE = "linalg.yield %in : f32", "%twice = arith.addf %in, %in : f32\n    linalg.yield %twice : f32"
+
+
+@pytest.mark.parametrize("body", [BROADCAST, TWICE], ids=["broadcast", "computed"])
+@pytest.mark.parametrize("sizes", [(6, 8, 6, 1), (33, 64, 100, 1), (13, 64, 10, 3)], ids=str)
 @pytest.mark.parametrize("preset", ["prepass-default", "prepass-sdxl"])
-def test_a_convolution_onto_a_computed_bias_compiles_for_gfx942(preset):
+def test_a_convolution_onto_a_bias_compiles_for_gfx942(preset, sizes, body):
     """IREE does not compile it where a reshape is between the two."""
-    prepass.compile(SUMMED_BIAS, preset=preset, flags=GFX942)
+    prepass.compile(convolution_onto_bias(*sizes, body), preset=preset, flags=GFX942)
+
+
+@pytest.mark.parametrize("body", [BROADCAST, TWICE], ids=["broadcast", "computed"])
+def test_a_bias_behind_its_convolution_changes_no_number(body):
+    rng = np.random.default_rng(3)
+    inputs = [rng.standard_normal(shape).astype(np.float32) for shape in ((1, 8, 8, 8), (6, 8, 3, 3), (6,))]
+    program = convolution_onto_bias(6, 8, 6, 3, body)
+    (stock,), (got,) = (
+        prepass.run(prepass.compile(program, pipeline=pipeline, flags=LLVM_CPU), *inputs)
+        for pipeline in (None, PIPELINE)
+    )
+    assert compare([got], [stock]).within(1e-5)

@@ -22,7 +22,7 @@
 
 // REMARK-DAG: remark: prepass-fold-unit-dims: applied: unit dims dropped [linalg.batch_matmul]
 // REMARK-DAG: missed: it reads windows of its operands [linalg.conv_2d_nchw_fchw]
-// REMARK-DAG: missed: a convolution, which keeps its dims, starts from it [linalg.generic]
+// REMARK-DAG: applied: its bias is added behind it [linalg.conv_2d_nchw_fchw]
 // REMARK-DAG: missed: it is in a dispatch already [linalg.generic]
 // REMARK-DAG: missed: it is in a dispatch already [tensor.extract_slice]
 // REMARK-DAG: missed: it is in a dispatch already [tensor.concat]
@@ -281,8 +281,11 @@ func.func @map(%x: tensor<1x8xf32>) -> tensor<1x8xf32> {
 // -----
 
 // CHECK-LABEL: @onto_a_bias
-// CHECK: %[[INIT:.+]] = linalg.generic {{.*}} outs(%{{.+}} : tensor<1x4x6x6xf32>)
-// CHECK: linalg.conv_2d_nchw_fchw {{.*}} outs(%[[INIT]] : tensor<1x4x6x6xf32>)
+// CHECK: %[[BIAS:.+]] = linalg.generic {{.*}} outs(%{{.+}} : tensor<4x6x6xf32>)
+// CHECK: %[[ZERO:.+]] = linalg.fill ins(%cst : f32) outs(%{{.+}} : tensor<1x4x6x6xf32>)
+// CHECK: %[[CONV:.+]] = linalg.conv_2d_nchw_fchw {{.*}} outs(%[[ZERO]] : tensor<1x4x6x6xf32>)
+// CHECK: %[[FLAT:.+]] = tensor.collapse_shape %[[CONV]]
+// CHECK: linalg.generic {{.*}} ins(%[[FLAT]], %[[BIAS]] : tensor<4x6x6xf32>, tensor<4x6x6xf32>)
 func.func @onto_a_bias(%x: tensor<1x4x8x8xf32>, %w: tensor<4x4x3x3xf32>, %bias: tensor<4xf32>) -> tensor<1x4x6x6xf32> {
   %empty = tensor.empty() : tensor<1x4x6x6xf32>
   %init = linalg.generic {

@@ -54,11 +54,6 @@ def match_unit_loops(op: ir.Operation) -> UnitLoops | None:
     return UnitLoops(op, tuple(maps), loops, dims)
 
 
-def reads_windows(op: ir.Operation) -> bool:
-    """Whether a linalg op reads an operand at sums of its loops, as a convolution does."""
-    return not all(map(_is_plain, indexing_maps(op) or []))
-
-
 def _units(op: ir.Operation, maps: Sequence[ir.AffineMap]) -> set[int]:
     """The loops for which every operand has the size 1."""
     sizes: dict[int, set[int | None]] = {}
