@@ -21,7 +21,7 @@ _TILE = 16
 
 
 def adds_onto_bias(op: ir.Operation) -> bool:
-    """Whether `op` is a convolution of floats with unit dims and uneven sizes that starts from an elementwise result."""
+    """Whether `op` is a convolution of floats with unit dims and uneven sizes that starts from what is elementwise."""
     if not op.name.startswith("linalg.") or len(op.results) != 1 or read_convolution(op) is None:
         return False
     bias = defining_op(op.operands[-1])
