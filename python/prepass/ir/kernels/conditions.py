@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from iree.compiler import ir
 from iree.compiler.dialects import linalg
 
-from prepass.ir.expressions import as_constant, element_type, indexing_maps, loop_positions, loop_sizes, scalar_expr
+from prepass.ir.exact import filled_number
+from prepass.ir.expressions import element_type, indexing_maps, loop_positions, loop_sizes
 from prepass.ir.match import NoMatch, defining_op, find_ops
 
 # What gives a kernel a view of memory, not something that is computed for it.
@@ -81,8 +82,7 @@ def check_matmul(op: ir.Operation, types: Sequence[str], multiples: Sequence[int
 
 def check_zero_init(op: ir.Operation) -> None:
     """The sums start from zero: a kernel that does not read its last argument needs it."""
-    init = defining_op(op.operands[-1])
-    if init is None or init.name != "linalg.fill" or as_constant(scalar_expr(init.operands[0])) != 0:
+    if filled_number(op.operands[-1]) != 0:
         raise NoMatch("the sums do not start from zero", op)
 
 

@@ -15,7 +15,7 @@ from iree.compiler import ir
 from iree.compiler.dialects import arith
 
 from prepass.ir.axes import Axis, Index, leaves
-from prepass.ir.emit import Extents, constant, empty, generic, relayout
+from prepass.ir.emit import Extents, constant, empty, generic, loop_index, relayout
 from prepass.ir.expressions import element_type
 from prepass.ir.rope.elements import Element, Node
 from prepass.ir.rope.inputs import Inputs, emit_nodes
@@ -132,8 +132,7 @@ def _select(
 
 def _position_compared(loop: int) -> Callable[[int], ir.Value]:
     """What tells whether a loop of the generic whose body is built is at a position."""
-    dim = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), loop)
-    where = ir.Operation.create("linalg.index", [ir.IndexType.get()], attributes={"dim": dim}).result
+    where = loop_index(loop)
     return lambda position: arith.cmpi(arith.CmpIPredicate.eq, where, constant(position, where.type))
 
 

@@ -11,7 +11,16 @@ from dataclasses import dataclass
 
 from iree.compiler import ir
 
-from prepass.ir.expressions import Apply, Constant, Scalar, element_type, indexing_maps, scalar_expr, tensor_sizes
+from prepass.ir.expressions import (
+    Apply,
+    Constant,
+    Scalar,
+    element_type,
+    indexing_maps,
+    reassociation,
+    scalar_expr,
+    tensor_sizes,
+)
 from prepass.ir.match import defining_op, yielded
 from prepass.ir.rope.places import Place, Places, affine, at, compare, constant, divide, multiply
 
@@ -58,7 +67,7 @@ def expand(element: Element) -> Node | None:
 def _expand_shape(op: ir.Operation, places: Places) -> Node | None:
     sizes = tensor_sizes(op.result)
     merged: list[Place] = []
-    for dims in _reassociation(op):
+    for dims in reassociation(op):
         place, stride = Place(), 1
         for dim in reversed(dims):
             place = place + places[dim].scaled(stride)
@@ -73,7 +82,7 @@ def _expand_shape(op: ir.Operation, places: Places) -> Node | None:
 def _collapse_shape(op: ir.Operation, places: Places) -> Node | None:
     sizes = tensor_sizes(op.operands[0])
     split: list[Place] = [Place()] * len(sizes)
-    for dims, place in zip(_reassociation(op), places, strict=True):
+    for dims, place in zip(reassociation(op), places, strict=True):
         for dim in reversed(dims[1:]):
             size = sizes[dim]
             parts = divide(place, size, exact=True) if size is not None else None
@@ -320,11 +329,6 @@ def _known(value: Place | bool | None) -> Place | bool:
     if value is None:
         raise _OpaqueError
     return value
-
-
-def _reassociation(op: ir.Operation) -> list[list[int]]:
-    groups = ir.ArrayAttr(op.attributes["reassociation"])
-    return [[ir.IntegerAttr(d).value for d in ir.ArrayAttr(group)] for group in groups]
 
 
 def _static_slice(op: ir.Operation) -> tuple[list[int], list[int | None], list[int]] | None:

@@ -16,7 +16,7 @@ from iree.compiler.dialects import arith
 
 from prepass.ir.axes import Axis
 from prepass.ir.elementwise import clone_body, has_plain_body
-from prepass.ir.emit import constant
+from prepass.ir.emit import constant, loop_index
 from prepass.ir.expressions import Apply, indexing_maps, tensor_sizes
 from prepass.ir.match import defining_op
 from prepass.ir.rope.elements import Element, Node, at, expand, node_type
@@ -166,11 +166,10 @@ def _index(place: Place, piece: Piece, inside: ir.Value, position: Callable[[Axi
     return total
 
 
-def loop_positions(loops: Sequence[Axis]) -> Callable[[Axis], ir.Value]:
+def loop_indices(loops: Sequence[Axis]) -> Callable[[Axis], ir.Value]:
     """What gives the position of a loop in the body of a generic."""
 
     def position(axis: Axis) -> ir.Value:
-        dim = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), list(loops).index(axis))
-        return ir.Operation.create("linalg.index", [ir.IndexType.get()], attributes={"dim": dim}).result
+        return loop_index(list(loops).index(axis))
 
     return position

@@ -15,7 +15,7 @@ from prepass.ir.match import defining_op
 from prepass.ir.rope.elements import Element, Node, at, node_type
 from prepass.ir.rope.inputs import Inputs, emit_nodes
 from prepass.ir.rope.operands import is_expressible, is_readable
-from prepass.ir.rope.pieces import Pieces, depends_on, emit_pieces, expand_all, loop_positions, match_pieces
+from prepass.ir.rope.pieces import Pieces, depends_on, emit_pieces, expand_all, loop_indices, match_pieces
 from prepass.ir.rope.regions import open_region, sizes_of, tensor_type
 from prepass.ir.rope.rotation import NotARotation, Rotation, elements_of
 
@@ -164,7 +164,7 @@ def _is_constant(value: ir.Value) -> bool:
 def _build_generic(
     entries: Sequence[Node | Pieces], axes: Sequence[Axis], inputs: Inputs, half: Axis
 ) -> list[ir.Value]:
-    position = loop_positions(axes)
+    position = loop_indices(axes)
     index = tuple((axis,) for axis in axes)
     inits = [empty(index, _type(entry), inputs.extents) for entry in entries]
     maps = [*inputs.maps, *[ir.AffineMap.get_identity(len(axes))] * len(entries)]
